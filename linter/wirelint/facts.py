@@ -1,0 +1,517 @@
+"""What wirelint knows about a model, before any judgement: the vocabulary that rules are written in.
+
+Every dataclass here is plain, documented and serialisable.  A fact says what *is* ("the mask does not reach these
+attention sites"); whether that is wrong is for a rule to say.  A name that a rule's condition uses must exist here, which
+is checked when the rule is loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "ENTITIES",
+    "AttentionFacts",
+    "BatchFacts",
+    "EmbeddingFacts",
+    "Evidence",
+    "ExpectationFacts",
+    "FileFacts",
+    "InputFacts",
+    "MaskFacts",
+    "ModelFacts",
+    "OutputFacts",
+    "PaddingFacts",
+    "Place",
+    "ReductionFacts",
+    "SequenceFacts",
+    "SiteFacts",
+    "to_dict",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in the file.
+
+    Attributes:
+        name: node, layer or tensor name; may be empty.
+        op_type: operator as the file calls it.
+        line: line of the XML, for IR.
+        scope: names of the subgraph-holding operators around it, outermost first.
+    """
+
+    name: str = ""
+    op_type: str = ""
+    line: int | None = None
+    scope: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.op_type} {self.name!r}".strip() if self.name else self.op_type
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason for or against a role, in words, with the operator that gives it.
+
+    Attributes:
+        text: the reason, such as ``indexes a table of 30522 rows``.
+        place: the operator that decides it.
+        speaks_for: the role that it supports.
+        against: True when it rules that role out instead.
+        path: the operators that lead there from the input, as the file calls them.
+    """
+
+    text: str
+    place: Place
+    speaks_for: str
+    against: bool = False
+    path: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class InputFacts:
+    """One graph input.
+
+    Attributes:
+        index: position among the graph inputs, from 0.
+        name: the name by which a caller addresses it; empty when it has none.
+        names: all such names (an IR port may carry several).
+        layer: layer name of the IR's Parameter; empty for ONNX.
+        dtype: element type, such as ``i64``.
+        shape: declared dimensions; symbols as strings, unknown ones as None; None when the rank is unknown.
+        role: what the graph does with it; one of the roles in the documentation.
+        confidence: 0 to 1.
+        evidence: why.
+        basis: ``consumers`` when what the graph computes decides the role, ``shape`` when only its shape is read,
+            ``elimination`` when nothing reads it and the role is what the model lacks.
+        name_says: the role that its name conventionally stands for, or empty.
+        name_kind: ``conventional``, ``plain`` (a word, not one of the conventional names), ``generated`` (an exporter
+            invented it) or ``none``.
+        usual_name: what callers usually call an input of this role in this model.
+        used: an output depends on its values.
+        read: some operator reads its values or its shape.
+        has_default: the file gives a value that is used when the caller leaves it out.
+        weight: it has a default and is used as a weight (old files list weights as inputs).
+        sites: number of attention sites on whose scores it acts.
+        path: the operators from the input to the consumer that decides the role.
+        line: XML line.
+    """
+
+    index: int
+    name: str
+    names: tuple[str, ...]
+    layer: str
+    dtype: str
+    shape: tuple[int | str | None, ...] | None
+    role: str = "other"
+    confidence: float = 0.0
+    evidence: tuple[Evidence, ...] = ()
+    basis: str = "consumers"
+    name_says: str = ""
+    name_kind: str = "plain"
+    usual_name: str = ""
+    used: bool = True
+    read: bool = True
+    has_default: bool = False
+    weight: bool = False
+    sites: int = 0
+    path: tuple[str, ...] = ()
+    line: int | None = None
+
+    @property
+    def shown(self) -> str:
+        """The input for a message: its position, and its name if it has one."""
+        return f"input {self.index} '{self.name}'" if self.name else f"input {self.index} (unnamed)"
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype[0] == "f" or self.dtype == "bf16"
+
+
+@dataclass(slots=True)
+class PaddingFacts:
+    """What padding can reach in one output: ``safe``, ``leaks``, ``unknown`` or ``n/a`` for each padding side."""
+
+    right: str = "n/a"
+    left: str = "n/a"
+
+
+@dataclass(slots=True)
+class OutputFacts:
+    """One graph output.
+
+    Attributes:
+        index, name, dtype, shape, line: as for inputs.
+        padding: does what stands in padded positions reach real positions of this output, or any of a pooled output?
+        batch: ``independent``, ``mixes`` or ``unknown``.
+        depends_on: roles of the inputs on which its values depend.
+        sequence_axis: the axis that runs over positions, or None for a pooled output.
+        constant: it depends on no input.
+        scale_right, scale_left: padding reaches it through a quantisation scale only.
+        length_right: a pooled output depends on how much padding there is although it reads no padded content.
+        witness_right, witness_left: shortest chain from the padded input positions to the first operator at which they
+            reach a real position or a pooled value, as the file names them.
+        cause_right, cause_left: what lets padding through: ``attention``, ``pooling``, ``convolution``, ``recurrence``,
+            ``position-0``, ``last-position``, ``other``, or empty.
+        unmodelled: operators without a transfer function that this output depends on.
+    """
+
+    index: int
+    name: str
+    dtype: str
+    shape: tuple[int | str | None, ...] | None
+    padding: PaddingFacts = field(default_factory=PaddingFacts)
+    batch: str = "unknown"
+    depends_on: tuple[str, ...] = ()
+    sequence_axis: int | None = None
+    constant: bool = False
+    scale_right: bool = False
+    scale_left: bool = False
+    length_right: bool = False
+    witness_right: tuple[str, ...] = ()
+    witness_left: tuple[str, ...] = ()
+    cause_right: str = ""
+    cause_left: str = ""
+    unmodelled: tuple[str, ...] = ()
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class SiteFacts:
+    """One attention site: a softmax over scores, or a fused attention operator.
+
+    Attributes:
+        place: the operator.
+        kind: ``self`` or ``cross``.
+        keys: role of the input whose positions the keys stand for: ``ids``, ``encoder_states``, ``pixels``...
+        causal: no query hears a later key.
+        mask_inputs: names of the inputs from which the padding mask of this site is computed (the ids, when the graph
+            compares them with the padding id).
+        mask: what the padding mask does here: ``effective`` (padded keys get no weight), ``absent``, ``constant`` (there
+            is a bias, but it is the same whatever the inputs are), ``inverted``, ``noop``, ``weak``, ``query-axis``,
+            ``not-finite`` or ``unknown``.
+        polarity: ``keep1`` (1 keeps), ``keep0`` or empty.
+        fill: the value that padded keys get before the softmax, or None when it is not known.
+        fill_dtype: the element type that the graph holds it in.
+        fully_masked: what a row without any real position yields: ``uniform``, ``nan``, ``zero`` or ``unknown``.
+        heard_right, heard_left: padded keys are heard by real queries under right and left padding:
+            ``hidden``, ``heard`` or ``unknown``.
+        needs_mask: its keys may be padded at all.
+        quantised: a quantiser stands on the biased scores, with a step too coarse for the scores.
+        queries, key_count: the shape in which ``matrix`` was taken.
+        matrix: who hears whom in the right-padded row: one string per query, ``#`` for a key that is heard, ``.`` for
+            one that is not.
+    """
+
+    place: Place
+    kind: str = "self"
+    keys: str = ""
+    causal: bool = False
+    mask_inputs: tuple[str, ...] = ()
+    mask: str = "unknown"
+    polarity: str = ""
+    fill: float | None = None
+    fill_dtype: str = ""
+    fully_masked: str = "unknown"
+    heard_right: str = "unknown"
+    heard_left: str = "unknown"
+    needs_mask: bool = True
+    quantised: bool = False
+    matrix: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class AttentionFacts:
+    """All attention sites together.  The counts cover the sites whose keys may be padded.
+
+    Attributes:
+        total: attention sites of any kind.
+        maskable: sites whose keys may be padded.
+        effective, absent, constant, inverted, noop, weak, query_axis, not_finite, unknown: maskable sites by what their
+            padding mask does.
+        heard_right, heard_left: maskable sites at which real queries hear padded keys under that padding.
+        nan_when_fully_masked: sites at which a row without any real position yields NaN.
+        quantised: sites with a quantiser on the biased scores.
+        causal: sites that are causal.
+        unmasked_names: names of the maskable sites that hear padded keys, at most three, then a count.
+        sites: each site.
+    """
+
+    total: int = 0
+    maskable: int = 0
+    effective: int = 0
+    absent: int = 0
+    constant: int = 0
+    inverted: int = 0
+    noop: int = 0
+    weak: int = 0
+    query_axis: int = 0
+    not_finite: int = 0
+    unknown: int = 0
+    heard_right: int = 0
+    heard_left: int = 0
+    nan_when_fully_masked: int = 0
+    quantised: int = 0
+    causal: int = 0
+    unmasked_names: str = ""
+    sites: list[SiteFacts] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MaskFacts:
+    """The padding mask of the model's main sequence.
+
+    Attributes:
+        name: the input that carries it; empty when none does.
+        input: its index, or None.
+        from_ids: it is computed inside, by comparing ids with ``pad_id``.
+        pad_id: the id with which the graph compares.
+        lengths: it is given as lengths.
+        polarity: ``keep1``, ``keep0`` or empty.
+        name_polarity: the polarity that the input's name promises, or empty.
+        reaches_scores: it acts on the scores of at least one attention site.
+        used_elsewhere: it reaches an output, but not through attention scores.
+        fill: the value that padded keys get.
+        fill_dtype: its element type.
+        lowest_range_dtype: the narrowest floating type on the way from fill to softmax.
+    """
+
+    name: str = ""
+    input: int | None = None
+    from_ids: bool = False
+    pad_id: int | None = None
+    lengths: bool = False
+    polarity: str = ""
+    name_polarity: str = ""
+    reaches_scores: bool = False
+    used_elsewhere: bool = False
+    fill: float | None = None
+    fill_dtype: str = ""
+    lowest_range_dtype: str = ""
+
+
+@dataclass(slots=True)
+class EmbeddingFacts:
+    """One table that is read at integer indices.
+
+    Attributes:
+        place: the lookup.
+        table: name of the constant.
+        rows, width: its shape.
+        kind: ``token``, ``segment``, ``position``, ``bbox`` or ``other``.
+        index_from: ``input``, ``constant``, ``range`` (0, 1, 2, ... whatever the padding is), ``mask`` or ``ids``
+            (counted from them) or ``unknown``.
+        index_input: index of the graph input, when ``index_from`` is ``input``.
+        constant_index: the one index at which it is always read, when it is one.
+    """
+
+    place: Place
+    table: str
+    rows: int
+    width: int
+    kind: str = "other"
+    index_from: str = "unknown"
+    index_input: int | None = None
+    constant_index: int | None = None
+
+
+@dataclass(slots=True)
+class ReductionFacts:
+    """A place where positions of a sequence are joined into one value, outside attention.
+
+    Attributes:
+        place: the operator.
+        kind: ``mean``, ``sum``, ``max``, ``min``, ``first``, ``last``, ``weighted``, ``argmax`` or ``other``.
+        masked: padded positions have no share in it under right padding.
+        divisor: of a mean: ``mask`` (number of real positions), ``length`` (padded length), ``none`` or ``unknown``.
+        divisor_guarded: the divisor can't become zero.
+        outputs: names of the graph outputs that it reaches.
+        leaks_right, leaks_left: it lets padded content into its result.
+    """
+
+    place: Place
+    kind: str
+    masked: bool = False
+    divisor: str = "none"
+    divisor_guarded: bool = True
+    outputs: tuple[str, ...] = ()
+    leaks_right: bool = False
+    leaks_left: bool = False
+
+
+@dataclass(slots=True)
+class SequenceFacts:
+    """The token sequence that may be padded.
+
+    Attributes:
+        role: role of the input that carries it; empty when the model has none.
+        length: the declared length, a number, a symbol or None.
+        static: the length is fixed.
+        one_input_only: no other input could carry a mask.
+        runs: the graph executes at lengths and batch sizes other than the traced ones.
+        failed_length: a length that its declared shape allows and at which an operator refuses to run.
+        failed_at: that operator.
+        max_length: rows of the position table, or None.
+        sides_differ: padding on the left is unsafe, on the right it is safe.
+    """
+
+    role: str = ""
+    length: int | str | None = None
+    static: bool = False
+    one_input_only: bool = False
+    runs: bool = True
+    failed_length: int | None = None
+    failed_at: str = ""
+    max_length: int | None = None
+
+
+@dataclass(slots=True)
+class BatchFacts:
+    """The batch axis.
+
+    Attributes:
+        size: declared size, a number, a symbol or None.
+        static: it is fixed.
+        failed: a batch size that the declared shapes allow and at which an operator refuses to run.
+        failed_at: that operator.
+        disagreeing: inputs whose declared axes contradict their siblings', in words.
+    """
+
+    size: int | str | None = None
+    static: bool = False
+    failed: int | None = None
+    failed_at: str = ""
+    disagreeing: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ExpectationFacts:
+    """What companions of the model (tokenizer, config, serving files, a contract, a reference) say it should be.
+
+    Attributes:
+        sources: the files that were read.
+        input_names: names that the caller's tokenizer or processor emits; empty when nothing says.
+        pads: ``right``, ``left`` or empty when nothing says.
+        wants_mask: True, False, or None when nothing says.
+        wants_segments: likewise.
+        architecture: class name from the config, such as ``BertForQuestionAnswering``.
+        model_type: ``model_type`` of the config.
+        pair_task: two texts per row are usual (question answering, reranking); None when nothing says.
+        single_text: a single-sentence embedder; None when nothing says.
+        pooling: ``mean``, ``cls``, ``max``, ``lasttoken``... or empty.
+        pad_id: ``pad_token_id``, or None.
+        max_length: the longest text that the tokenizer lets through, or None.
+        type_vocab_size: rows that the segment table should have, or None.
+        mismatches: contradictions between the companions and the graph, one sentence each, by rule id.
+    """
+
+    sources: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
+    pads: str = ""
+    wants_mask: bool | None = None
+    wants_segments: bool | None = None
+    architecture: str = ""
+    model_type: str = ""
+    pair_task: bool | None = None
+    single_text: bool | None = None
+    pooling: str = ""
+    pad_id: int | None = None
+    max_length: int | None = None
+    type_vocab_size: int | None = None
+    mismatches: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """The file.
+
+    Attributes:
+        path: as given.
+        format: ``onnx`` or ``openvino-ir``.
+        problem: id of the file rule that is met, one fact per problem.
+        message: what is wrong and what to do.
+        line: XML line.
+        subject: tensor, node or file that it is about.
+    """
+
+    path: str
+    format: str = ""
+    problem: str = ""
+    message: str = ""
+    line: int | None = None
+    subject: str = ""
+
+
+@dataclass(slots=True)
+class ModelFacts:
+    """Everything about one model.
+
+    Attributes:
+        path, format, producer, producer_version, opsets, ir_version: the file.
+        operators: number of canonical operators, subgraphs included.
+        inputs, outputs, attention, mask, embeddings, reductions, sequence, batch, expect: the parts.
+        decoder_only: causal self-attention over ids.
+        precision: ``fp32``, ``fp16``, ``bf16``, ``int8`` or ``mixed``: what the graph computes in.
+        executed: the shadow run came to the end under right padding.
+        stopped_at: where it did not, in words.
+        unmodelled: operators without a transfer function, by the file's name for them.
+        problems: what is wrong with the file itself.
+    """
+
+    path: str
+    format: str
+    producer: str = ""
+    producer_version: str = ""
+    opsets: dict[str, int] = field(default_factory=dict)
+    ir_version: int = 0
+    operators: int = 0
+    inputs: list[InputFacts] = field(default_factory=list)
+    outputs: list[OutputFacts] = field(default_factory=list)
+    attention: AttentionFacts = field(default_factory=AttentionFacts)
+    mask: MaskFacts = field(default_factory=MaskFacts)
+    embeddings: list[EmbeddingFacts] = field(default_factory=list)
+    reductions: list[ReductionFacts] = field(default_factory=list)
+    sequence: SequenceFacts = field(default_factory=SequenceFacts)
+    batch: BatchFacts = field(default_factory=BatchFacts)
+    expect: ExpectationFacts = field(default_factory=ExpectationFacts)
+    decoder_only: bool = False
+    precision: str = "fp32"
+    executed: bool = False
+    stopped_at: str = ""
+    unmodelled: tuple[str, ...] = ()
+    problems: list[FileFacts] = field(default_factory=list)
+
+    def roles(self) -> set[str]:
+        """The roles that its inputs have."""
+        return {entry.role for entry in self.inputs if not entry.weight}
+
+
+ENTITIES: dict[str, type[Any]] = {
+    "input": InputFacts,
+    "output": OutputFacts,
+    "attention": SiteFacts,
+    "embedding": EmbeddingFacts,
+    "reduction": ReductionFacts,
+    "model": ModelFacts,
+    "file": FileFacts,
+}
+"""The kinds of fact a rule may be ``for``.
+
+In a condition the entity stands under its own kind's name.  Besides it these names are always there: ``model``, and its
+parts ``mask``, ``sequence``, ``batch`` and ``expect``; and ``attention`` (an :class:`AttentionFacts`) except in a rule
+for single attention sites.  A rule for ``file`` sees ``file`` alone.
+"""
+
+
+def to_dict(facts: Any) -> Any:
+    """Facts as plain dicts, lists, strings and numbers, ready for JSON."""
+    if dataclasses.is_dataclass(facts) and not isinstance(facts, type):
+        return {item.name: to_dict(getattr(facts, item.name)) for item in dataclasses.fields(facts)}
+    if isinstance(facts, dict):
+        return {str(key): to_dict(value) for key, value in facts.items()}
+    if isinstance(facts, (list, tuple, set)):
+        return [to_dict(value) for value in facts]
+    return facts
