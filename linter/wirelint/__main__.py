@@ -1,0 +1,5 @@
+"""``python -m wirelint``."""
+
+from wirelint.cli import main
+
+main()

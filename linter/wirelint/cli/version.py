@@ -1,0 +1,28 @@
+"""``wirelint version``."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from wirelint._version import __version__
+
+__all__ = ["command"]
+
+_PARTS = ("onnx", "lxml", "numpy", "networkx", "openvino", "onnxruntime")
+
+
+@click.command("version")
+def command() -> None:
+    """Print the versions of wirelint and what it reads models with, as bug reports need them."""
+    click.echo(f"wirelint {__version__}")
+    click.echo(f"Python {sys.version.split()[0]} on {platform.system()} {platform.machine()}")
+    for part in _PARTS:
+        try:
+            found = version(part)
+        except PackageNotFoundError:
+            found = "not installed"
+        click.echo(f"{part} {found}")

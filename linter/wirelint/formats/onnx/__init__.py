@@ -1,0 +1,39 @@
+"""Reads ONNX model files without running them and without loading their weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wirelint.formats.onnx.external import ExternalFiles
+from wirelint.formats.onnx.reader import GraphReader, opset_versions
+from wirelint.formats.onnx.tensors import TensorReader
+from wirelint.formats.onnx.wire import read_skeleton
+from wirelint.graph import Model
+
+__all__ = ["read"]
+
+
+def read(path: Path) -> Model:
+    """The model in an ONNX file, lowered to the canonical vocabulary.
+
+    Weights stay on disk.  What is wrong with external data is listed in ``Model.problems``, and the model is lowered
+    all the same.
+
+    Raises:
+        ModelFileError: the file is no ONNX model (``unreadable``), a Git LFS pointer (``lfs-pointer``), or its graph
+            can't run (``invalid-graph``, ``graph-cycle``).
+    """
+    skeleton = read_skeleton(path)
+    files = ExternalFiles(path)
+    graph = GraphReader(path, skeleton, TensorReader(path, files)).main_graph()
+    return Model(
+        path=path,
+        format="onnx",
+        graph=graph,
+        producer=skeleton.producer_name,
+        producer_version=skeleton.producer_version,
+        opsets=opset_versions(skeleton),
+        ir_version=skeleton.ir_version,
+        metadata={entry.key: entry.value for entry in skeleton.metadata_props},
+        problems=tuple(files.problems()),
+    )

@@ -1,0 +1,113 @@
+"""Lowerings of control flow: If, Loop and Scan."""
+
+from __future__ import annotations
+
+from wirelint.dtypes import DType
+from wirelint.formats.onnx.context import Node
+from wirelint.formats.onnx.registry import lower
+from wirelint.graph import Graph, Tensor, Value
+
+__all__: list[str] = []
+
+
+@lower("If")
+def _if(node: Node) -> None:
+    branches = {"then": node.body("then_branch"), "else": node.body("else_branch")}
+    for role, branch in branches.items():
+        if len(branch.outputs) < len(node.outputs):
+            raise node.fault(f"has {len(node.outputs)} results, its {role} branch yields {len(branch.outputs)}")
+    for result, *candidates in zip(node.outputs, *(branch.outputs for branch in branches.values()), strict=False):
+        if result.dtype is DType.UNKNOWN:
+            result.dtype = next((value.dtype for value in candidates if value.dtype is not DType.UNKNOWN), DType.UNKNOWN)
+    node.emit("If", [node.need(0)], bodies=branches)
+
+
+@lower("Loop")
+def _loop(node: Node) -> None:
+    """Scan outputs are stacked along a new first axis."""
+    carried = max(len(node.inputs) - 2, 0)
+    body = node.body("body")
+    if len(body.inputs) != carried + 2 or len(body.outputs) != len(node.outputs) + 1:
+        raise node.fault(f"carries {carried} states, its body takes {len(body.inputs)} and yields {len(body.outputs)} values")
+    _take_types(node.outputs, body.outputs[1:])
+    stacked = len(node.outputs) - carried
+    node.emit("Loop", node.inputs, bodies={"body": body}, **_loop_attributes(carried, (), (), (0,) * stacked, (0,) * stacked))
+
+
+@lower("Scan")
+def _scan(node: Node) -> None:
+    if node.version < 9:
+        _batched_scan(node)
+        return
+    scanned = node.integer("num_scan_inputs", 0)
+    carried = len(node.inputs) - scanned
+    body = node.body("body")
+    if carried < 0 or len(body.inputs) != len(node.inputs) or len(body.outputs) != len(node.outputs):
+        raise node.fault("and its body disagree about the number of inputs or results")
+    _take_types(node.outputs, body.outputs)
+    stacked = len(node.outputs) - carried
+    attrs = _loop_attributes(
+        carried,
+        node.integers("scan_input_axes", (0,) * scanned),
+        node.integers("scan_input_directions", (0,) * scanned),
+        node.integers("scan_output_axes", (0,) * stacked),
+        node.integers("scan_output_directions", (0,) * stacked),
+    )
+    node.emit("Loop", [None, None, *node.inputs], bodies={"body": _as_loop_body(body)}, **attrs)
+
+
+def _batched_scan(node: Node) -> None:
+    """Scan of opset 8 runs its body for each row of the batch apart: a loop over rows around a loop over positions."""
+    scanned = node.integer("num_scan_inputs", 0)
+    operands = node.inputs[1:]
+    carried = len(operands) - scanned
+    body = node.body("body")
+    if carried < 0 or len(body.inputs) != len(operands) or len(body.outputs) != len(node.outputs):
+        raise node.fault("and its body disagree about the number of inputs or results")
+    if node.operand(0) is not None:
+        node.emit("Opaque", node.inputs)
+        return
+    _take_types(node.outputs, body.outputs)
+    directions = node.integers("directions", (0,) * scanned)
+    rows = [Value("", operand.dtype if operand is not None else DType.UNKNOWN) for operand in operands]
+    inner_results = [Value("", value.dtype) for value in body.outputs]
+    stacked = len(inner_results) - carried
+    attrs = _loop_attributes(carried, (0,) * scanned, directions, (0,) * stacked, (0,) * stacked)
+    inner = node.detached("Loop", [None, None, *rows], inner_results, {"body": _as_loop_body(body)}, **attrs)
+    outer = _as_loop_body(Graph(body.name, list(rows), list(inner_results), [""] * len(inner_results), [inner]))
+    count = len(node.outputs)
+    attrs = _loop_attributes(0, (0,) * len(rows), (0,) * len(rows), (0,) * count, (0,) * count)
+    node.emit("Loop", [None, None, *operands], bodies={"body": outer}, **attrs)
+
+
+def _loop_attributes(
+    carried: int,
+    input_axes: tuple[int, ...],
+    input_directions: tuple[int, ...],
+    output_axes: tuple[int, ...],
+    output_directions: tuple[int, ...],
+) -> dict[str, object]:
+    return {
+        "carried": carried,
+        "keep_axis": False,
+        "scan_input_axes": input_axes,
+        "scan_input_directions": input_directions,
+        "scan_output_axes": output_axes,
+        "scan_output_directions": output_directions,
+    }
+
+
+def _as_loop_body(body: Graph) -> Graph:
+    """The body of a Scan with the iteration number and the condition that a Loop's body has before its states."""
+    forever = Tensor.of(True, DType.BOOL)
+    body.inputs[:0] = [Value("", DType.I64, ()), Value("", DType.BOOL, ())]
+    body.outputs.insert(0, Value("", DType.BOOL, (), constant=forever))
+    body.output_names.insert(0, "")
+    return body
+
+
+def _take_types(results: list[Value], yielded: list[Value]) -> None:
+    """Results without a declared type have that of the body's results."""
+    for result, value in zip(results, yielded, strict=False):
+        if result.dtype is DType.UNKNOWN:
+            result.dtype = value.dtype

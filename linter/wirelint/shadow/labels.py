@@ -1,0 +1,130 @@
+"""What an element may depend on, as bits of an unsigned 64-bit number.
+
+A set of dependences is the bitwise or of its bits, so joining the dependences of whole tensors is one numpy operation.
+Two rows of a batch are told apart (row 0, and every other row), real positions from padded ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+__all__ = [
+    "LENGTH",
+    "NO_LABELS",
+    "SCALE_PADDED",
+    "SCALE_ROWS",
+    "UNMODELLED",
+    "Layout",
+    "Part",
+]
+
+NO_LABELS: Final = np.uint64(0)
+LENGTH: Final = np.uint64(1 << 0)
+"""The padded length itself was used in arithmetic (not merely as a shape)."""
+UNMODELLED: Final = np.uint64(1 << 1)
+"""An operator without a transfer function, or a budget that ran out, stands on the way."""
+SCALE_PADDED: Final = np.uint64(1 << 2)
+"""Padded content, but only through the scale of a dynamic quantiser."""
+SCALE_ROWS: Final = (np.uint64(1 << 3), np.uint64(1 << 4))
+"""Row 0, the other rows, but only through the scale of a dynamic quantiser."""
+_FIRST_FREE: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The labels of one input.
+
+    Attributes:
+        name: what it is called in ``depends_on``: its role.
+        real: labels of its elements at real positions, for row 0 and for the other rows.
+        padded: likewise at padded positions; equal to ``real`` for inputs that have none.
+        structure: labels of *where* its padding is, as far as the graph finds that out by comparing its elements.
+    """
+
+    name: str
+    real: tuple[np.uint64, np.uint64]
+    padded: tuple[np.uint64, np.uint64]
+    structure: tuple[np.uint64, np.uint64]
+
+    @property
+    def every(self) -> np.uint64:
+        return np.bitwise_or.reduce([*self.real, *self.padded, *self.structure], dtype=np.uint64)  # type: ignore[no-any-return]
+
+
+class Layout:
+    """Hands out bits to inputs and answers questions about sets of them.
+
+    Inputs with the same name share their bits.
+
+    Examples:
+        >>> layout = Layout()
+        >>> ids, mask = layout.part("ids", padded=True), layout.part("mask")
+        >>> layout.names(ids.padded[0] | mask.real[1])
+        ('ids', 'mask')
+    """
+
+    def __init__(self) -> None:
+        self.parts: dict[str, Part] = {}
+        self._free = _FIRST_FREE
+        self.padded = NO_LABELS
+        self.structure = NO_LABELS
+        self.rows = [NO_LABELS, NO_LABELS]
+        self._to_structure: list[tuple[np.uint64, np.uint64]] = []
+
+    def _pair(self) -> tuple[np.uint64, np.uint64]:
+        if self._free > 62:
+            raise ValueError("more kinds of input than labels")
+        pair = (np.uint64(1 << self._free), np.uint64(1 << (self._free + 1)))
+        self._free += 2
+        self.rows = [self.rows[0] | pair[0], self.rows[1] | pair[1]]
+        return pair
+
+    def part(self, name: str, *, padded: bool = False) -> Part:
+        """The labels of the inputs called ``name``; new ones on the first call.
+
+        Args:
+            name: role of the input.
+            padded: its positions may be padding, so real and padded ones need labels of their own.
+        """
+        if name not in self.parts:
+            real = self._pair()
+            if padded:
+                pads, structure = self._pair(), self._pair()
+                self.padded |= pads[0] | pads[1]
+                self.structure |= structure[0] | structure[1]
+                self._to_structure += [*zip(pads, structure, strict=True), *zip(real, structure, strict=True)]
+            else:
+                pads = structure = real
+            self.parts[name] = Part(name, real, pads, structure)
+        return self.parts[name]
+
+    def as_structure(self, labels: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        """The labels of a truth value that was computed by looking at concrete ids.
+
+        It tells where padding (or an end-of-text id) stands, not what stands in padded positions: those hold the padding
+        id by definition.
+        """
+        if not self._to_structure or not (labels & self.padded).any():
+            return labels
+        moved = labels & ~self.padded
+        for content, structure in self._to_structure:
+            if content & self.padded:
+                moved = moved | np.where(labels & content, structure, NO_LABELS)
+        return moved
+
+    def as_scale(self, labels: np.uint64) -> np.uint64:
+        """The labels of a quantisation scale that was taken over elements with these labels."""
+        scale = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
+        if labels & self.padded:
+            scale |= SCALE_PADDED
+        for row, bit in zip(self.rows, SCALE_ROWS, strict=True):
+            if labels & row:
+                scale |= bit
+        return scale
+
+    def names(self, labels: np.uint64) -> tuple[str, ...]:
+        """The names of the inputs in a set of labels, in the order in which they were first asked for."""
+        return tuple(part.name for part in self.parts.values() if labels & part.every)

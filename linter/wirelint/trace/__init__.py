@@ -1,0 +1,1 @@
+"""Tracing: what reads each graph input, and what that says about the input's role."""
