@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Build the sample models, run each of them, and write expected.yaml.
 
     python sample_models/build.py                    # all
@@ -37,6 +36,8 @@ def build(sample: Sample) -> object:
     start = time.perf_counter()
     sample.build(target)
     truth = verify.measure(sample, target)
+    if truth is not None and not sample.must:
+        verify.assert_clean(sample, truth)
     print(f"{sample.path:60s} {target.stat().st_size / 1000:6.0f} kB  {time.perf_counter() - start:5.1f} s", flush=True)
     return truth
 

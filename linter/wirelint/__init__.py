@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 # The module of the same name is loaded before the function below is defined: loaded later, it would take its place.
-import wirelint.facts
+import wirelint.facts  # noqa: F401
 from wirelint._version import __version__
 
 if TYPE_CHECKING:

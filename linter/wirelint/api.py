@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from wirelint.config import FAIL_ON, Config, find_config, read_config
+from wirelint.config import FAIL_ON, default_config, find_config, read_config
 from wirelint.discovery import discover
 from wirelint.errors import ConfigurationError, ModelFileError, NotAModelError
 from wirelint.findings import Confidence, Report, Severity
-from wirelint.inspection import Inspected, inspect
+from wirelint.inspection import Inspected, guess_format, inspect
 from wirelint.policy import Policy
 from wirelint.rules import load_rules
 from wirelint.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from wirelint.config import Config
     from wirelint.facts import ModelFacts
     from wirelint.graph import Model
 
@@ -26,7 +29,7 @@ __all__ = ["PathLike", "check", "facts", "load"]
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[int, int, str], None]
-"""Called before each file with the number done, the number of all, and the file; and once more at the end with ``""``."""
+"""Called after each file with the number done, the number of all, and the file."""
 
 
 def check(
@@ -60,7 +63,7 @@ def check(
         reference: the model that the others were made from; what it takes is expected of them.
         only_models: pass over named files that are no model instead of reporting them.
         jobs: number of processes.
-        progress: told before each file.
+        progress: told after each file.
 
     Returns:
         The report; a file that can't be read is a finding in it.
@@ -109,9 +112,11 @@ def facts(path: PathLike) -> ModelFacts:
         NotAModelError: the file is no model.
         OSError: the file can't be read.
     """
+    model = load(path)
+
     from wirelint.analysis import analyse
 
-    found: ModelFacts = analyse(load(path))
+    found: ModelFacts = analyse(model)
     found.path = os.fspath(path)
     return found
 
@@ -141,25 +146,25 @@ class _Settings:
     least_confidence: Confidence
     rules: tuple[Path, ...]
     baseline: PathLike | Literal[False] | None
-    policies: dict[Path | None, Policy] = dataclasses.field(default_factory=dict)
-    files: dict[Path, Path | None] = dataclasses.field(default_factory=dict)
+    policies: dict[Path, Policy] = dataclasses.field(default_factory=dict)
+    """By configuration file, or by the folder to which paths are relative where there is none."""
+    nearest: dict[Path, Policy] = dataclasses.field(default_factory=dict)
+    """By the folder of a model."""
 
     def policy_for(self, model: str) -> Policy:
-        path = self._file_for(model)
-        if path not in self.policies:
-            config = self._merged(Config(root=Path.cwd()) if path is None else read_config(path))
-            self.policies[path] = Policy(config, load_rules(config.rules), self.least_confidence)
-        return self.policies[path]
-
-    def _file_for(self, model: str) -> Path | None:
-        if self.config is False:
-            return None
-        if self.config is not None:
-            return Path(self.config)
         folder = Path(os.path.abspath(model)).parent  # noqa: PTH100 -- a link's own place counts, not its target's
-        if folder not in self.files:
-            self.files[folder] = find_config(folder)
-        return self.files[folder]
+        if folder not in self.nearest:
+            self.nearest[folder] = self._policy(folder)
+        return self.nearest[folder]
+
+    def _policy(self, folder: Path) -> Policy:
+        path = find_config(folder) if self.config is None else Path(self.config) if self.config else None
+        default = default_config(folder)
+        key = path or default.root
+        if key not in self.policies:
+            config = self._merged(default if path is None else read_config(path))
+            self.policies[key] = Policy(config, load_rules(config.rules), self.least_confidence)
+        return self.policies[key]
 
     def _merged(self, config: Config) -> Config:
         overrides = config.overrides
@@ -192,9 +197,13 @@ def _one_of(kind: type[Level], word: str, called: str) -> Level:
 
 
 def _is_ir(path: Path) -> bool:
+    """Whether an ``.xml`` is to be read: an IR, the pointer to one, or a file whose reader will say why it can't be opened."""
     from wirelint.formats import sniff
 
-    return sniff(path) is not None
+    try:
+        return sniff(path) in ("openvino-ir", "lfs-pointer")
+    except ModelFileError:
+        return True
 
 
 def _reference(path: PathLike) -> ModelFacts:
@@ -213,13 +222,17 @@ def _inspected(paths: Sequence[str], reference: ModelFacts | None, jobs: int) ->
             yield inspect(path, reference)
         return
     from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
 
     with ProcessPoolExecutor(min(jobs, len(paths))) as pool:
         futures = [pool.submit(inspect, path, reference) for path in paths]
-        for path, future in zip(paths, futures, strict=True):
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                fault = "the process that checked it, or one beside it, was killed (out of memory?); try --jobs 1"
-                yield Inspected(path, "", fault=fault)
+        yield from map(_result, paths, futures)
+
+
+def _result(path: str, future: Future[Inspected]) -> Inspected:
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        fault = "the process that checked it, or one beside it, was killed (out of memory?); try --jobs 1"
+        return Inspected(path, guess_format(path), fault=fault)

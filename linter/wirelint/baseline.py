@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.errors import ConfigurationError
 from wirelint.findings import Finding, Report, Suppressed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 __all__ = ["SCHEMA", "Baseline", "BaselineEntry", "apply_baseline", "dump_baseline", "read_baseline"]
 

@@ -6,13 +6,13 @@ The nearest one upwards from a model counts, up to the root of its git repositor
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.errors import ConfigurationError
 from wirelint.findings import Severity
@@ -20,12 +20,10 @@ from wirelint.globs import matches
 from wirelint.located import Document, Route, read_yaml
 from wirelint.suppress import Suppression
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["FAIL_ON", "Config", "Override", "Waiver", "config_for", "find_config", "read_config"]
+__all__ = ["FAIL_ON", "Config", "Override", "Waiver", "config_for", "default_config", "find_config", "read_config"]
 
 FILES = ("wirelint.yaml", ".wirelint.yaml", "pyproject.toml")
 FAIL_ON: Mapping[str, Severity | None] = {**{severity.value: severity for severity in Severity}, "never": None}
@@ -133,13 +131,20 @@ class Config:
 
 
 def config_for(model: Path) -> Config:
-    """The settings from the nearest configuration upwards from a model, or the defaults relative to the working folder.
+    """The settings from the nearest configuration upwards from a model, or the defaults.
 
     Raises:
         ConfigurationError: the file is wrong.
     """
-    path = find_config(Path(os.path.abspath(model)).parent)  # noqa: PTH100 -- a link's own place counts, not its target's
-    return Config(root=Path.cwd()) if path is None else read_config(path)
+    folder = Path(os.path.abspath(model)).parent  # noqa: PTH100 -- a link's own place counts, not its target's
+    path = find_config(folder)
+    return default_config(folder) if path is None else read_config(path)
+
+
+def default_config(folder: Path) -> Config:
+    """The defaults; paths are relative to the git repository around a folder, else to the working folder."""
+    root = next((candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()), None)
+    return Config(root=root or Path.cwd())
 
 
 def find_config(folder: Path) -> Path | None:
@@ -155,7 +160,10 @@ def find_config(folder: Path) -> Path | None:
 
 
 def _has_table(path: Path) -> bool:
-    return re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wirelint\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE) is not None
+    return (
+        re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wirelint\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+        is not None
+    )
 
 
 def read_config(path: Path) -> Config:
@@ -224,9 +232,10 @@ def _waiver(document: Document, index: int) -> Waiver:
 
 def _read_toml(path: Path) -> Document:
     """The table ``[tool.wirelint]``; TOML's reader gives no lines, so they are found by the keys' names."""
+    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         text = path.read_text(encoding="utf-8")
-        data: Any = tomllib.loads(text).get("tool", {}).get("wirelint")
+        data: Any = toml.loads(text).get("tool", {}).get("wirelint")
     except OSError as error:
         raise ConfigurationError(f"{path}: can't be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

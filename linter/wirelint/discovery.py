@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wirelint.errors import ConfigurationError
 from wirelint.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["Discovery", "discover"]
 
@@ -33,8 +36,8 @@ class Discovery:
 def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models: bool = False) -> Discovery:
     """Model files for paths as they were given.
 
-    A folder is walked in sorted order for ``.onnx`` and ``.xml`` files, hidden folders and Python environments left out.  A file that is
-    named is taken whatever it is called; a named weights file stands for the models beside it.
+    A folder is walked in sorted order for ``.onnx`` and ``.xml`` files, hidden folders and Python environments left out.
+    A file that is named is taken whatever it is called; a named weights file stands for the models beside it.
 
     Args:
         paths: files and folders.
@@ -43,7 +46,7 @@ def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models
             none.
 
     Raises:
-        ConfigurationError: a path does not exist.
+        ConfigurationError: a path does not exist, or is a pipe, a socket or a device.
     """
     found = Discovery()
     seen: set[str] = set()
@@ -51,10 +54,12 @@ def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models
         path = Path(given)
         if path.is_dir():
             candidates = _walk(given, found)
-        elif path.exists():
+        elif path.is_file():
             candidates = iter(_named(given, found, only_models=only_models))
         else:
-            raise ConfigurationError(f"{printable(given)}: no such file or folder")
+            raise ConfigurationError(
+                f"{printable(given)}: {'neither a file nor a folder' if path.exists() else 'no such file or folder'}"
+            )
         for candidate, named in candidates:
             real = os.path.realpath(candidate)
             if real in seen:

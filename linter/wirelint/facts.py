@@ -90,6 +90,7 @@ class InputFacts:
         name_says: the role that its name conventionally stands for, or empty.
         name_kind: ``conventional``, ``plain`` (a word, not one of the conventional names), ``generated`` (an exporter
             invented it) or ``none``.
+        name_fits: a plain name says something about the role (``valid_mask`` for a mask); true for all other names.
         usual_name: what callers usually call an input of this role in this model.
         used: an output depends on its values.
         read: some operator reads its values or its shape.
@@ -112,6 +113,7 @@ class InputFacts:
     basis: str = "consumers"
     name_says: str = ""
     name_kind: str = "plain"
+    name_fits: bool = True
     usual_name: str = ""
     used: bool = True
     read: bool = True
@@ -155,8 +157,11 @@ class OutputFacts:
         witness_right, witness_left: shortest chain from the padded input positions to the first operator at which they
             reach a real position or a pooled value, as the file names them.
         cause_right, cause_left: what lets padding through: ``attention``, ``pooling``, ``convolution``, ``recurrence``,
-            ``position-0``, ``last-position``, ``other``, or empty.
+            ``selection`` (one position is read, which padding may occupy), ``normalisation``, ``running-sum``,
+            ``positions-from-ids`` (positions are counted over ids that are not the padding id), ``other``, or empty.
         unmodelled: operators without a transfer function that this output depends on.
+        finite: it is not NaN where an ordinary right-padded batch goes in.
+        rows_by_scale: rows depend on one another through a quantisation scale.
     """
 
     index: int
@@ -176,7 +181,14 @@ class OutputFacts:
     cause_right: str = ""
     cause_left: str = ""
     unmodelled: tuple[str, ...] = ()
+    finite: bool = True
+    rows_by_scale: bool = False
     line: int | None = None
+
+    @property
+    def pooled(self) -> bool:
+        """It has no axis over positions."""
+        return self.sequence_axis is None
 
 
 @dataclass(slots=True)
@@ -185,7 +197,7 @@ class SiteFacts:
 
     Attributes:
         place: the operator.
-        kind: ``self`` or ``cross``.
+        kind: ``self``, ``cross``, or ``pooling`` (one learned query sums up the sequence).
         keys: role of the input whose positions the keys stand for: ``ids``, ``encoder_states``, ``pixels``...
         causal: no query hears a later key.
         mask_inputs: names of the inputs from which the padding mask of this site is computed (the ids, when the graph
@@ -236,6 +248,8 @@ class AttentionFacts:
         nan_when_fully_masked: sites at which a row without any real position yields NaN.
         quantised: sites with a quantiser on the biased scores.
         causal: sites that are causal.
+        pooling_heard: attention-pooling sites that hear padded positions.
+        cross_heard: cross-attention sites that hear padded positions of the other sequence.
         unmasked_names: names of the maskable sites that hear padded keys, at most three, then a count.
         sites: each site.
     """
@@ -256,6 +270,8 @@ class AttentionFacts:
     nan_when_fully_masked: int = 0
     quantised: int = 0
     causal: int = 0
+    pooling_heard: int = 0
+    cross_heard: int = 0
     unmasked_names: str = ""
     sites: list[SiteFacts] = field(default_factory=list)
 
@@ -267,6 +283,9 @@ class MaskFacts:
     Attributes:
         name: the input that carries it; empty when none does.
         input: its index, or None.
+        shown: the input for a message.
+        basis: on what its role rests, as for inputs.
+        sites_text: at how many attention sites it acts, in words.
         from_ids: it is computed inside, by comparing ids with ``pad_id``.
         pad_id: the id with which the graph compares.
         lengths: it is given as lengths.
@@ -276,11 +295,13 @@ class MaskFacts:
         used_elsewhere: it reaches an output, but not through attention scores.
         fill: the value that padded keys get.
         fill_dtype: its element type.
-        lowest_range_dtype: the narrowest floating type on the way from fill to softmax.
     """
 
     name: str = ""
     input: int | None = None
+    shown: str = ""
+    basis: str = ""
+    sites_text: str = ""
     from_ids: bool = False
     pad_id: int | None = None
     lengths: bool = False
@@ -290,7 +311,6 @@ class MaskFacts:
     used_elsewhere: bool = False
     fill: float | None = None
     fill_dtype: str = ""
-    lowest_range_dtype: str = ""
 
 
 @dataclass(slots=True)
@@ -306,6 +326,7 @@ class EmbeddingFacts:
             (counted from them) or ``unknown``.
         index_input: index of the graph input, when ``index_from`` is ``input``.
         constant_index: the one index at which it is always read, when it is one.
+        distinct_rows: its rows differ, so that which one is read matters.
     """
 
     place: Place
@@ -316,6 +337,7 @@ class EmbeddingFacts:
     index_from: str = "unknown"
     index_input: int | None = None
     constant_index: int | None = None
+    distinct_rows: bool = False
 
 
 @dataclass(slots=True)
@@ -354,8 +376,8 @@ class SequenceFacts:
         runs: the graph executes at lengths and batch sizes other than the traced ones.
         failed_length: a length that its declared shape allows and at which an operator refuses to run.
         failed_at: that operator.
+        accepted_length: a length at which it runs instead.
         max_length: rows of the position table, or None.
-        sides_differ: padding on the left is unsafe, on the right it is safe.
     """
 
     role: str = ""
@@ -365,6 +387,7 @@ class SequenceFacts:
     runs: bool = True
     failed_length: int | None = None
     failed_at: str = ""
+    accepted_length: int | None = None
     max_length: int | None = None
 
 
@@ -377,6 +400,7 @@ class BatchFacts:
         static: it is fixed.
         failed: a batch size that the declared shapes allow and at which an operator refuses to run.
         failed_at: that operator.
+        accepted: a batch size at which it runs instead.
         disagreeing: inputs whose declared axes contradict their siblings', in words.
     """
 
@@ -384,6 +408,7 @@ class BatchFacts:
     static: bool = False
     failed: int | None = None
     failed_at: str = ""
+    accepted: int | None = None
     disagreeing: tuple[str, ...] = ()
 
 

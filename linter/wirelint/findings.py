@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wirelint.facts import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from wirelint.facts import ModelFacts
     from wirelint.rules.schema import Rule
 

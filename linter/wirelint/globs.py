@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import re
 
+from wirelint.errors import ConfigurationError
+from wirelint.printable import printable
+
 __all__ = ["matches"]
 
 
@@ -18,6 +21,9 @@ def matches(pattern: str, path: str) -> bool:
         pattern: the pattern.
         path: relative path with forward slashes.
 
+    Raises:
+        ConfigurationError: the pattern has a range that runs backwards, or the like.
+
     Examples:
         >>> matches("*.onnx", "a/b.onnx"), matches("old/", "models/old/b.onnx"), matches("models/*.onnx", "models/x/b.onnx")
         (True, True, False)
@@ -30,7 +36,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     trimmed = pattern.removeprefix("./").rstrip("/")
     anywhere = "" if "/" in trimmed else "(?:.*/)?"
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])", trimmed.lstrip("/"))
-    return re.compile(f"{anywhere}{''.join(map(_part, parts))}(?:/.*)?", re.DOTALL)
+    try:
+        return re.compile(f"{anywhere}{''.join(map(_part, parts))}(?:/.*)?", re.DOTALL)
+    except re.error as error:
+        raise ConfigurationError(f"'{printable(pattern)}' is no valid pattern for paths: {error}") from None
 
 
 def _part(part: str) -> str:

@@ -10,12 +10,12 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wirelint.errors import ModelFileError, NotAModelError
+from wirelint.errors import ModelFileError, NotAModelError, WirelintError
 from wirelint.facts import FileFacts, ModelFacts
 from wirelint.printable import printable
 from wirelint.suppress import METADATA_KEY
 
-__all__ = ["Inspected", "inspect"]
+__all__ = ["Inspected", "guess_format", "inspect"]
 
 
 @dataclass(slots=True)
@@ -43,6 +43,11 @@ class Inspected:
     traceback: str = ""
 
 
+def guess_format(path: str) -> str:
+    """The format that a file claims by its suffix, for those that can't be read."""
+    return "openvino-ir" if path.lower().endswith(".xml") else "onnx"
+
+
 def inspect(path: str, reference: ModelFacts | None = None) -> Inspected:
     """Reads and analyses one file; never raises for what is in it.
 
@@ -51,7 +56,7 @@ def inspect(path: str, reference: ModelFacts | None = None) -> Inspected:
         reference: facts of the model that it was made from.
     """
     start = time.perf_counter()
-    seen = Inspected(path, "openvino-ir" if path.lower().endswith(".xml") else "onnx")
+    seen = Inspected(path, guess_format(path))
     try:
         _look(seen, reference)
     except ModelFileError as error:
@@ -61,20 +66,26 @@ def inspect(path: str, reference: ModelFacts | None = None) -> Inspected:
         seen.problems = [FileFacts(path, seen.format, "unreadable", printable(reason, 500))]
     except OSError as error:
         seen.problems = [FileFacts(path, seen.format, "unreadable", f"can't be read: {error.strerror or error}")]
+    except WirelintError as error:
+        seen.fault = str(error)
     except Exception as error:  # noqa: BLE001 -- one model that wirelint stumbles over must not hide what it found in the others
-        seen.fault = f"internal fault ({printable(f'{type(error).__name__}: {error}', 200)}); please report it, with --debug's output"
+        seen.fault = (
+            f"internal fault ({printable(f'{type(error).__name__}: {error}', 200)}); please report it, with --debug's output"
+        )
         seen.traceback = traceback.format_exc()
     seen.seconds = time.perf_counter() - start
     return seen
 
 
 def _look(seen: Inspected, reference: ModelFacts | None) -> None:
-    from wirelint.analysis import analyse
     from wirelint.formats import load
 
     model = load(Path(seen.path))
     seen.format = model.format
     seen.waivers = model.metadata.get(METADATA_KEY, "")
+
+    from wirelint.analysis import analyse
+
     seen.facts = analyse(model) if reference is None else analyse(model, reference=reference)
     seen.facts.path = seen.path
     for problem in seen.facts.problems:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from wirelint.errors import ConfigurationError
 from wirelint.printable import printable
 from wirelint.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 __all__ = ["Document", "Route", "read_yaml"]
 
@@ -207,8 +209,9 @@ class _Builder:
             if key in seen:
                 raise ConfigurationError(f"{self.path}:{line}: the key '{printable(key)}' stands here a second time")
             seen.add(key)
-            self.lines[(*route, key)] = line
-            yield key, self.build(value_node, (*route, key))
+            inner = (*route, key)
+            self.lines[inner] = line
+            yield key, self.build(value_node, inner)
 
 
 def _kind(value: Any) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["blocks", "reflow"]
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wirelint.baseline import Baseline, apply_baseline, read_baseline
-from wirelint.config import Config, Override, Waiver
 from wirelint.errors import ConfigurationError, WirelintError
 from wirelint.findings import Confidence, Finding, ModelReport, Severity, StaleSuppression
 from wirelint.globs import matches
-from wirelint.inspection import Inspected
 from wirelint.rules import RuleSet, evaluate, evaluate_file
 from wirelint.suppress import Suppression, from_metadata, suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from wirelint.config import Config, Override, Waiver
+    from wirelint.inspection import Inspected
 
 __all__ = ["Policy"]
 
@@ -104,11 +108,13 @@ class Policy:
         return any(matches(waiver.path, path) and rules & enabled for path, enabled in self.checked.items())
 
     def _findings(self, seen: Inspected, relative: str, enabled: frozenset[str]) -> list[Finding]:
-        if seen.facts is not None:
-            return evaluate(self.rules, seen.facts, relative, enabled)
-        if not evaluate_file(self.rules, seen.problems, relative):
-            raise WirelintError(f"no rule reports the problem '{seen.problems[0].problem}': {seen.problems[0].message}")
-        return evaluate_file(self.rules, seen.problems, relative, enabled)
+        """What the rules say; a problem of the file that no rule is named after must not be lost."""
+        for problem in seen.facts.problems if seen.facts else seen.problems:
+            if problem.problem not in self.rules.by_id:
+                raise WirelintError(f"no rule reports the problem '{problem.problem}': {problem.message}")
+        if seen.facts is None:
+            return evaluate_file(self.rules, seen.problems, relative, enabled)
+        return evaluate(self.rules, seen.facts, relative, enabled)
 
     def _weighed(self, finding: Finding, settings: Config) -> Finding:
         severity: Severity = finding.severity

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wirelint.errors import ConfigurationError
 from wirelint.findings import Finding, Suppressed
 from wirelint.globs import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["METADATA_KEY", "Suppression", "from_metadata", "suppress"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 import torch
@@ -12,6 +11,9 @@ from torch import Tensor
 
 from builders import causal, export, masks, pooling, surgery, tiny
 from builders.registry import Feeds, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BERT = {"input_ids": "ids", "attention_mask": "mask", "token_type_ids": "segment"}
 PAIR = {"input_ids": "ids", "attention_mask": "mask"}
@@ -264,7 +266,9 @@ def _(target: Path) -> None:
 @sample("clean/vit_dynamo.onnx", "ViT, sdpa attention", DYNAMO, {"pixel_values": "pixels"})
 def _(target: Path) -> None:
     image = {"pixel_values": torch.linspace(-1, 1, 2 * 3 * 256).reshape(2, 3, 16, 16)}
-    export.dynamo(tiny.encoder("vit", "sdpa"), image, target, shapes={"pixel_values": {0: torch.export.Dim("batch", min=1, max=64)}})
+    export.dynamo(
+        tiny.encoder("vit", "sdpa"), image, target, shapes={"pixel_values": {0: torch.export.Dim("batch", min=1, max=64)}}
+    )
 
 
 @sample(
@@ -326,7 +330,9 @@ def _(target: Path) -> None:
     export.torchscript(wav2vec2(), example, target, outputs=["last_hidden_state", "extract_features"], opset=17)
 
 
-@sample("clean/whisper_encoder.onnx", "Whisper encoder: a fixed window of mel frames, no mask", TS17, {"input_features": "features"})
+@sample(
+    "clean/whisper_encoder.onnx", "Whisper encoder: a fixed window of mel frames, no mask", TS17, {"input_features": "features"}
+)
 def _(target: Path) -> None:
     config = hf.WhisperConfig(
         vocab_size=tiny.VOCAB,
@@ -465,7 +471,12 @@ def _(target: Path) -> None:
     export.torchscript(tiny.bert(), tiny.example(*BERT), target, names=list(HISTORICAL), opset=11)
 
 
-@sample("clean/bert_fp16_clamped.onnx", "BERT in fp16 by a converter that clamps the fill value to -10000", f"{TS14}, ONNX Runtime fp16", BERT)
+@sample(
+    "clean/bert_fp16_clamped.onnx",
+    "BERT in fp16 by a converter that clamps the fill value to -10000",
+    f"{TS14}, ONNX Runtime fp16",
+    BERT,
+)
 def _(target: Path) -> None:
     with export.exported(masks.BiasedBert(tiny.bert()), tiny.example(*BERT), outputs=["last_hidden_state"]) as source:
         export.save_onnx(surgery.to_fp16(onnx.load(source), largest=1e4), target)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = ["config", "sentence_transformers", "tokenizer", "triton"]
 
@@ -15,7 +17,9 @@ def _write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def tokenizer(folder: Path, kind: str, names: Sequence[str], *, longest: int = 64, side: str = "right", pad: str = "[PAD]") -> None:
+def tokenizer(
+    folder: Path, kind: str, names: Sequence[str], *, longest: int = 64, side: str = "right", pad: str = "[PAD]"
+) -> None:
     """``tokenizer_config.json``."""
     _write(
         folder / "tokenizer_config.json",
@@ -46,7 +50,7 @@ def config(folder: Path, made: Any, architecture: str) -> None:
 
 
 def sentence_transformers(folder: Path, *, size: int, mode: str) -> None:
-    """``modules.json`` and ``1_Pooling/config.json``; ``mode`` is ``cls_token``, ``mean_tokens``, ``max_tokens`` or ``lasttoken``."""
+    """``modules.json`` and ``1_Pooling/config.json``; ``mode`` is ``cls_token``, ``mean_tokens``, ``lasttoken`` and so on."""
     _write(
         folder / "modules.json",
         [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import transformers as hf
 
 from builders import companions, export, pooling, tiny
 from builders.clean import BERT, FROM_ONNX, PAIR, ROBERTA, TS14
 from builders.registry import sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EMBEDDING = ["sentence_embedding"]
 
@@ -24,13 +27,20 @@ def sentence_bert(target: Path, mode: str, *, pool: bool = True) -> None:
     companions.sentence_transformers(target.parent, size=16, mode=mode)
 
 
-@sample("expectation/pooling_mismatch/model.onnx", "the graph reads the first token, 1_Pooling/config.json says mean", TS14, BERT,
-        must=("pooling-mismatch",))
+@sample(
+    "expectation/pooling_mismatch/model.onnx",
+    "the graph reads the first token, 1_Pooling/config.json says mean",
+    TS14,
+    BERT,
+    must=("pooling-mismatch",),
+)
 def _(target: Path) -> None:
     sentence_bert(target, "mean_tokens")
 
 
-@sample("expectation/pooling_agrees/model.onnx", "the graph reads the first token, and 1_Pooling/config.json says so", TS14, BERT)
+@sample(
+    "expectation/pooling_agrees/model.onnx", "the graph reads the first token, and 1_Pooling/config.json says so", TS14, BERT
+)
 def _(target: Path) -> None:
     sentence_bert(target, "cls_token")
 
@@ -40,9 +50,14 @@ def _(target: Path) -> None:
     sentence_bert(target, "mean_tokens", pool=False)
 
 
-@sample("expectation/last_token_pads_right/model.onnx",
-        "reads position -1 of every row, and 1_Pooling/config.json says last token, while the tokenizer pads right", TS14, PAIR,
-        must=("unmasked-pooling",), may=("padding-leak", "pooling-mismatch"))
+@sample(
+    "expectation/last_token_pads_right/model.onnx",
+    "reads position -1 of every row, and 1_Pooling/config.json says last token, while the tokenizer pads right",
+    TS14,
+    PAIR,
+    must=("unmasked-pooling",),
+    may=("padding-leak", "pooling-mismatch"),
+)
 def _(target: Path) -> None:
     encoder = tiny.encoder("distilbert")
     export.torchscript(pooling.Embedder(encoder, pooling.last_position), tiny.example(*PAIR), target, outputs=EMBEDDING)
@@ -51,8 +66,13 @@ def _(target: Path) -> None:
     companions.sentence_transformers(target.parent, size=16, mode="lasttoken")
 
 
-@sample("expectation/tokenizer_mismatch/model.onnx", "the graph wants token_type_ids, which the XLM-R tokenizer beside it does not make", TS14,
-        BERT, must=("tokenizer-mismatch",))
+@sample(
+    "expectation/tokenizer_mismatch/model.onnx",
+    "the graph wants token_type_ids, which the XLM-R tokenizer beside it does not make",
+    TS14,
+    BERT,
+    must=("tokenizer-mismatch",),
+)
 def _(target: Path) -> None:
     model = tiny.bert()
     export.torchscript(model, tiny.example(*BERT), target)
@@ -60,8 +80,13 @@ def _(target: Path) -> None:
     companions.tokenizer(target.parent, "XLMRobertaTokenizer", list(PAIR), pad="<pad>")
 
 
-@sample("expectation/tokenizer_agrees/openvino/openvino_model.xml", "RoBERTa as IR in a subfolder, its tokenizer one folder up", FROM_ONNX,
-        PAIR, feeds=ROBERTA)
+@sample(
+    "expectation/tokenizer_agrees/openvino/openvino_model.xml",
+    "RoBERTa as IR in a subfolder, its tokenizer one folder up",
+    FROM_ONNX,
+    PAIR,
+    feeds=ROBERTA,
+)
 def _(target: Path) -> None:
     model = tiny.encoder("roberta")
     with export.exported(model, tiny.example(*PAIR)) as source:
@@ -78,8 +103,13 @@ def sentiment(target: Path, names: list[str]) -> None:
     companions.triton(folder, folder.name, names, ("logits", 3))
 
 
-@sample("expectation/serving_mismatch/sentiment/1/model.onnx", "config.pbtxt calls the mask input_mask, the graph attention_mask", TS14, BERT,
-        must=("serving-config-mismatch",))
+@sample(
+    "expectation/serving_mismatch/sentiment/1/model.onnx",
+    "config.pbtxt calls the mask input_mask, the graph attention_mask",
+    TS14,
+    BERT,
+    must=("serving-config-mismatch",),
+)
 def _(target: Path) -> None:
     sentiment(target, ["input_ids", "input_mask", "token_type_ids"])
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 import openvino as ov
 import torch
 
 from builders.scrub import scrub_ir, scrub_onnx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["BATCH_SEQUENCE", "dynamo", "exported", "ir_from_onnx", "ir_from_torch", "save_ir", "save_onnx", "torchscript"]
 
@@ -88,7 +90,7 @@ def dynamo(
             kwargs=dict(arguments),
             dynamo=True,
             output_names=list(outputs),
-            dynamic_shapes=dict.fromkeys(arguments, {0: batch, 1: sequence}) if shapes is None else shapes,
+            dynamic_shapes={key: {0: batch, 1: sequence} for key in arguments} if shapes is None else shapes,
             opset_version=opset,
             verbose=False,
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from builders.registry import Feeds
-from builders.runner import Array, Port
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from builders.registry import Feeds
+    from builders.runner import Array, Port
 
 __all__ = ["Batch", "is_padded", "make"]
 
 _SHARES = (0.7, 0.4, 0.9)
-_MAIN, _ENCODER = {"ids", "decoder_ids", "features"}, {"encoder_states"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def make(roles: Sequence[str], ports: Sequence[Port], feeds: Feeds, batch: Batch
 
 def _first_row(array: Array, role: str, batch: Batch, roles: Sequence[str]) -> Array:
     """Row 0 with its padded positions cut out."""
-    if role in ("past", "pixels", "other"):
+    if role in ("past", "pixels", "lengths", "other"):
         return array[:1]
     keep = _positions(role, batch, roles)[0]
     return array[:1, keep]
@@ -100,10 +102,10 @@ def _one(role: str, port: Port, feeds: Feeds, batch: Batch, roles: Sequence[str]
     return _by_row(lambda rng: rng.normal(size=fixed[1:]), batch).astype(port.dtype)
 
 
-def _by_row(draw: object, batch: Batch) -> np.ndarray:
+def _by_row(draw: Callable[[np.random.Generator], np.ndarray], batch: Batch) -> np.ndarray:
     """Real content: the first row is always the same, the others are drawn from ``batch.others``."""
     seeds = [1, *(batch.others * 100 + row for row in range(1, batch.rows))]
-    return np.stack([draw(np.random.default_rng(seed)) for seed in seeds])  # type: ignore[operator]
+    return np.stack([draw(np.random.default_rng(seed)) for seed in seeds])
 
 
 def _ids(feeds: Feeds, batch: Batch) -> np.ndarray:
@@ -134,8 +136,3 @@ def _states(port: Port, real: np.ndarray, batch: Batch) -> np.ndarray:
     seed = sum(batch.content.encode())
     other = np.zeros_like(states) if batch.content == "pad" else np.random.default_rng(seed).normal(size=states.shape)
     return np.where(real.reshape(*real.shape, *(1 for _ in size)), states, other)
-
-
-def alike(batch: Batch, **changes: object) -> Batch:
-    """The same batch but for ``changes``."""
-    return replace(batch, **changes)  # type: ignore[arg-type]

@@ -28,12 +28,28 @@ def classifier_bytes() -> bytes:
         return source.read_bytes()
 
 
-@sample("file/lfs_pointer.onnx", "a Git LFS pointer in place of the model", "Git LFS", {}, must=("lfs-pointer",), may=("unreadable",), feeds=None)
+@sample(
+    "file/lfs_pointer.onnx",
+    "a Git LFS pointer in place of the model",
+    "Git LFS",
+    {},
+    must=("lfs-pointer",),
+    may=("unreadable",),
+    feeds=None,
+)
 def _(target: Path) -> None:
     target.write_bytes(pointer(classifier_bytes()))
 
 
-@sample("file/truncated.onnx", "a download that broke off half-way", TS14, {}, must=("unreadable",), may=("invalid-graph",), feeds=None)
+@sample(
+    "file/truncated.onnx",
+    "a download that broke off half-way",
+    TS14,
+    {},
+    must=("unreadable",),
+    may=("invalid-graph",),
+    feeds=None,
+)
 def _(target: Path) -> None:
     whole = classifier_bytes()
     target.write_bytes(whole[: len(whole) // 2])
@@ -52,8 +68,14 @@ def _(target: Path) -> None:
     target.with_suffix(".bin").unlink()
 
 
-@sample("file/without_bin_ov.xml", "an IR checked in without its .bin: what the XML says can still be judged", FROM_ONNX, BERT,
-        must=("missing-weights",), feeds=None)
+@sample(
+    "file/without_bin_ov.xml",
+    "an IR checked in without its .bin: what the XML says can still be judged",
+    FROM_ONNX,
+    BERT,
+    must=("missing-weights",),
+    feeds=None,
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
     with export.exported(model, tiny.example(*BERT), outputs=["logits"]) as source:
@@ -61,8 +83,15 @@ def _(target: Path) -> None:
     target.with_suffix(".bin").unlink()
 
 
-@sample("file/bin_is_lfs_pointer_ov.xml", "an IR whose .bin is a Git LFS pointer", FROM_ONNX, BERT,
-        must=("missing-weights",), may=("lfs-pointer", "weights-out-of-bounds"), feeds=None)
+@sample(
+    "file/bin_is_lfs_pointer_ov.xml",
+    "an IR whose .bin is a Git LFS pointer",
+    FROM_ONNX,
+    BERT,
+    must=("missing-weights",),
+    may=("lfs-pointer", "weights-out-of-bounds"),
+    feeds=None,
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
     with export.exported(model, tiny.example(*BERT), outputs=["logits"]) as source:
@@ -74,7 +103,9 @@ def _(target: Path) -> None:
 def external(location: str, folder: Path) -> onnx.ModelProto:
     """The classifier with its weights declared to be in another file, which is written to ``folder``."""
     model = onnx.load_from_string(classifier_bytes())
-    external_data_helper.convert_model_to_external_data(model, all_tensors_to_one_file=True, location="weights.data", size_threshold=256)
+    external_data_helper.convert_model_to_external_data(
+        model, all_tensors_to_one_file=True, location="weights.data", size_threshold=256
+    )
     onnx.save(model, folder / "model.onnx")
     saved = onnx.load(folder / "model.onnx", load_external_data=False)
     for tensor in saved.graph.initializer:
@@ -83,22 +114,42 @@ def external(location: str, folder: Path) -> onnx.ModelProto:
     return saved
 
 
-@sample("file/without_external_data.onnx", "external data whose file was not checked in", f"{TS14}, external data", BERT,
-        must=("missing-weights",), feeds=None)
+@sample(
+    "file/without_external_data.onnx",
+    "external data whose file was not checked in",
+    f"{TS14}, external data",
+    BERT,
+    must=("missing-weights",),
+    feeds=None,
+)
 def _(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         export.save_onnx(external("weights.data", Path(folder)), target)
 
 
-@sample("file/external_path_escape.onnx", "external data that points out of the model's folder", f"{TS14}, external data", BERT,
-        must=("external-path-escape",), may=("missing-weights", "unreadable"), feeds=None)
+@sample(
+    "file/external_path_escape.onnx",
+    "external data that points out of the model's folder",
+    f"{TS14}, external data",
+    BERT,
+    must=("external-path-escape",),
+    may=("missing-weights", "unreadable"),
+    feeds=None,
+)
 def _(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         export.save_onnx(external("../../weights.data", Path(folder)), target)
 
 
-@sample("file/bin_too_short_ov.xml", "a .bin that ends before the last weights", FROM_ONNX, BERT,
-        must=("weights-out-of-bounds",), may=("unreadable", "missing-weights"), feeds=None)
+@sample(
+    "file/bin_too_short_ov.xml",
+    "a .bin that ends before the last weights",
+    FROM_ONNX,
+    BERT,
+    must=("weights-out-of-bounds",),
+    may=("unreadable", "missing-weights"),
+    feeds=None,
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
     with export.exported(model, tiny.example(*BERT), outputs=["logits"]) as source:
@@ -107,8 +158,15 @@ def _(target: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:10_000])
 
 
-@sample("file/graph_cycle.onnx", "two nodes that feed each other", f"{TS14}, graph edited", BERT,
-        must=("graph-cycle",), may=("invalid-graph", "unreadable"), feeds=None)
+@sample(
+    "file/graph_cycle.onnx",
+    "two nodes that feed each other",
+    f"{TS14}, graph edited",
+    BERT,
+    must=("graph-cycle",),
+    may=("invalid-graph", "unreadable"),
+    feeds=None,
+)
 def _(target: Path) -> None:
     model = onnx.load_from_string(classifier_bytes())
     first, last = (node for node in (model.graph.node[10], model.graph.node[-1]))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -12,8 +11,26 @@ import transformers as hf
 from torch import Tensor
 
 from builders import companions, export, masks, surgery, tiny
-from builders.clean import BART, BERT, CROSS, CROSS_AXES, DIRECT, DYNAMO, FROM_ONNX, PAIR, RIGHT, ROBERTA, TS14, bart_decoder, cross_example, t5_decoder
+from builders.clean import (
+    BART,
+    BERT,
+    CROSS,
+    CROSS_AXES,
+    DIRECT,
+    DYNAMO,
+    FROM_ONNX,
+    PAIR,
+    RIGHT,
+    ROBERTA,
+    TS14,
+    bart_decoder,
+    cross_example,
+    t5_decoder,
+)
 from builders.registry import Feeds, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMELESS = {"input.1": "ids", "onnx::Unsqueeze_1": "mask", "input.3": "segment"}
 EXCHANGED = {"input_ids": "ids", "token_type_ids": "mask", "attention_mask": "segment"}
@@ -25,42 +42,79 @@ def classifier() -> torch.nn.Module:
     return tiny.bert(hf.BertForSequenceClassification, num_labels=3)
 
 
-@sample("inputs/bert_names_omitted.onnx", "exported without input_names: each input is called after its first consumer", TS14, NAMELESS,
-        must=("renamed-input",), may=("unnamed-input",))
+@sample(
+    "inputs/bert_names_omitted.onnx",
+    "exported without input_names and so without dynamic axes: each input is called after its first consumer",
+    TS14,
+    NAMELESS,
+    must=("renamed-input",),
+    may=("unnamed-input",),
+)
 def _(target: Path) -> None:
-    axes = dict.fromkeys(NAMELESS, export.BATCH_SEQUENCE)
-    export.torchscript(masks.BiasedBert(tiny.bert()), tuple(tiny.example(*BERT).values()), target, names=[], axes=axes, outputs=HIDDEN)
+    arguments = tuple(tiny.example(*BERT).values())
+    export.torchscript(masks.InlineBias(tiny.bert()), arguments, target, names=[], axes={}, outputs=HIDDEN)
 
 
-@sample("inputs/roberta_third_name_omitted.onnx", "two names given for three arguments: the third gets one from the exporter", TS14,
-        {**PAIR, "input.1": "segment"}, must=("unnamed-input",), may=("renamed-input",), feeds=ROBERTA)
+@sample(
+    "inputs/roberta_third_name_omitted.onnx",
+    "two names given for three arguments: the third gets one from the exporter",
+    TS14,
+    {**PAIR, "input.1": "segment"},
+    must=("unnamed-input",),
+    may=("renamed-input",),
+    feeds=ROBERTA,
+)
 def _(target: Path) -> None:
     axes = dict.fromkeys([*PAIR, "input.1"], export.BATCH_SEQUENCE)
     export.torchscript(tiny.encoder("roberta"), tiny.example(*BERT), target, names=list(PAIR), axes=axes)
 
 
-@sample("inputs/bert_mask_renamed.onnx", "a merge script put a prefix-free counter in place of the mask's name", f"{TS14}, inputs renamed",
-        {"input_ids": "ids", "arg_17": "mask", "token_type_ids": "segment"}, must=("renamed-input",), may=("unnamed-input",))
+@sample(
+    "inputs/bert_mask_renamed.onnx",
+    "a merge script put a counter in place of the mask's name",
+    f"{TS14}, inputs renamed",
+    {"input_ids": "ids", "arg_17": "mask", "token_type_ids": "segment"},
+    must=("renamed-input",),
+    may=("unnamed-input",),
+)
 def _(target: Path) -> None:
     with export.exported(classifier(), tiny.example(*BERT), outputs=["logits"]) as source:
         export.save_onnx(surgery.rename_inputs(onnx.load(source), {"attention_mask": "arg_17"}), target)
 
 
-@sample("inputs/bert_names_exchanged.onnx", "names in tokenizer order, arguments in forward order: mask and segments exchanged", TS14,
-        EXCHANGED, must=("misleading-input-name",), may=("input-order",))
+@sample(
+    "inputs/bert_names_exchanged.onnx",
+    "names in tokenizer order, arguments in forward order: mask and segments exchanged",
+    TS14,
+    EXCHANGED,
+    must=("misleading-input-name",),
+    may=("input-order",),
+)
 def _(target: Path) -> None:
     export.torchscript(classifier(), tiny.example(*BERT), target, names=list(EXCHANGED), outputs=["logits"])
 
 
-@sample("inputs/bert_names_exchanged_ov.xml", "the same exchange, carried into the IR", FROM_ONNX,
-        EXCHANGED, must=("misleading-input-name",), may=("input-order",))
+@sample(
+    "inputs/bert_names_exchanged_ov.xml",
+    "the same exchange, carried into the IR",
+    FROM_ONNX,
+    EXCHANGED,
+    must=("misleading-input-name",),
+    may=("input-order",),
+)
 def _(target: Path) -> None:
     with export.exported(classifier(), tiny.example(*BERT), names=list(EXCHANGED), outputs=["logits"]) as source:
         export.ir_from_onnx(source, target)
 
 
-@sample("inputs/bert_ports_without_names_ov.xml", "IR whose parameters carry no tensor name: only feeding by index works", DIRECT,
-        {"#0": "ids", "#1": "mask", "#2": "segment"}, must=("unnamed-input",), may=("renamed-input",))
+@sample(
+    "inputs/bert_ports_without_names_ov.xml",
+    "IR whose parameters carry no tensor name: only feeding by index works",
+    DIRECT,
+    {"#0": "ids", "#1": "mask", "#2": "segment"},
+    must=("unnamed-input",),
+    may=("renamed-input",),
+)
 def _(target: Path) -> None:
     model = export.ir_from_torch(classifier(), tiny.example(*BERT), outputs=["logits"])
     for port, parameter in zip(model.inputs, model.get_parameters(), strict=True):
@@ -80,8 +134,13 @@ class CommonSignature(torch.nn.Module):
         return self.encoder(input_ids=input_ids, attention_mask=attention_mask)[0]
 
 
-@sample("inputs/distilbert_segments_unused.onnx", "DistilBERT behind a common signature: nothing reads token_type_ids", DYNAMO, BERT,
-        must=("unused-input",))
+@sample(
+    "inputs/distilbert_segments_unused.onnx",
+    "DistilBERT behind a common signature: nothing reads token_type_ids",
+    DYNAMO,
+    BERT,
+    must=("unused-input",),
+)
 def _(target: Path) -> None:
     export.dynamo(CommonSignature(tiny.encoder("distilbert", "sdpa")), tiny.example(*BERT), target, outputs=HIDDEN)
 
@@ -100,20 +159,31 @@ class LengthsIgnored(torch.nn.Module):
         return self.labels(self.gru(self.words(input_ids))[0])
 
 
-@sample("inputs/gru_lengths_unused.onnx", "bidirectional GRU tagger with a lengths input that nothing reads", f"{TS14}, input restored",
-        {"input_ids": "ids", "lengths": "lengths"}, must=("unused-input",), may=("padding-leak",))
+@sample(
+    "inputs/gru_lengths_unused.onnx",
+    "bidirectional GRU tagger with a lengths input that nothing reads",
+    f"{TS14}, input restored",
+    {"input_ids": "ids", "lengths": "lengths"},
+    must=("unused-input",),
+    may=("padding-leak",),
+)
 def _(target: Path) -> None:
     example = {**tiny.example("input_ids"), "lengths": torch.tensor([7, 5])}
     axes = {"input_ids": export.BATCH_SEQUENCE, "lengths": {0: "batch"}}
     with export.exported(LengthsIgnored().eval(), example, outputs=["logits"], axes=axes) as source:
         model = onnx.load(source)
-    if len(model.graph.input) == 1:  # the exporter pruned it; serving signatures get it back
-        model.graph.input.append(onnx.helper.make_tensor_value_info("lengths", onnx.TensorProto.INT64, ["batch"]))
+    # The exporter pruned it, and the service that sends it had it put back.
+    model.graph.input.append(onnx.helper.make_tensor_value_info("lengths", onnx.TensorProto.INT64, ["batch"]))
     export.save_onnx(model, target)
 
 
-@sample("inputs/bert_inputs_sorted.onnx", "a clean-up step listed the inputs alphabetically: the mask comes first", f"{TS14}, inputs sorted",
-        {"attention_mask": "mask", "input_ids": "ids", "token_type_ids": "segment"}, must=("input-order",))
+@sample(
+    "inputs/bert_inputs_sorted.onnx",
+    "a clean-up step listed the inputs alphabetically: the mask comes first",
+    f"{TS14}, inputs sorted",
+    {"attention_mask": "mask", "input_ids": "ids", "token_type_ids": "segment"},
+    must=("input-order",),
+)
 def _(target: Path) -> None:
     with export.exported(classifier(), tiny.example(*BERT), outputs=["logits"]) as source:
         export.save_onnx(surgery.sort_inputs(onnx.load(source)), target)
@@ -126,9 +196,13 @@ def _(target: Path) -> None:
     export.torchscript(classifier(), example, target, outputs=["logits"])
 
 
-@sample("inputs/bert_mask_default.onnx", "the mask is a graph input and an initializer of ones: callers may leave it out",
-        f"{TS14}, initializer added", {"input_ids": "ids", "token_type_ids": "segment", "attention_mask": "mask"},
-        must=("default-valued-input",))
+@sample(
+    "inputs/bert_mask_default.onnx",
+    "the mask is a graph input and an initializer of ones: callers may leave it out",
+    f"{TS14}, initializer added",
+    {"input_ids": "ids", "token_type_ids": "segment", "attention_mask": "mask"},
+    must=("default-valued-input",),
+)
 def _(target: Path) -> None:
     with export.exported(classifier(), tiny.example(*BERT), outputs=["logits"]) as source:
         model = onnx.load(source)
@@ -148,8 +222,14 @@ class Frozen(torch.nn.Module):
         return self.scores + 0
 
 
-@sample("inputs/constant_output.onnx", "the output is a constant; the inputs are declared and nothing reads them", DYNAMO, BERT,
-        must=("constant-output",), may=("unused-input", "mask-unused", "baked-batch"))
+@sample(
+    "inputs/constant_output.onnx",
+    "the output is a constant; the inputs are declared and nothing reads them",
+    DYNAMO,
+    BERT,
+    must=("constant-output",),
+    may=("unused-input", "mask-unused", "baked-batch"),
+)
 def _(target: Path) -> None:
     export.dynamo(Frozen(classifier()), tiny.example(*BERT), target, outputs=["logits"])
 
@@ -175,9 +255,15 @@ def cross_unmasked(target: Path, decoder: torch.nn.Module) -> None:
     export.torchscript(DecoderWithoutMask(decoder), example, target, outputs=["logits"], axes=axes)
 
 
-@sample("inputs/bart_decoder_mask_dropped/decoder_model.onnx",
-        "BART decoder exported without encoder_attention_mask: cross-attention hears the encoder's padding", TS14, CROSS_UNMASKED,
-        must=("mask-missing",), may=("dropped-input", "mask-partial", "padding-leak"), feeds=BART)
+@sample(
+    "inputs/bart_decoder_mask_dropped/decoder_model.onnx",
+    "BART decoder exported without encoder_attention_mask: cross-attention hears the encoder's padding",
+    TS14,
+    CROSS_UNMASKED,
+    must=("mask-missing",),
+    may=("dropped-input", "mask-partial", "padding-leak"),
+    feeds=BART,
+)
 def _(target: Path) -> None:
     model = bart_decoder()
     cross_unmasked(target, model)
@@ -185,9 +271,15 @@ def _(target: Path) -> None:
     companions.tokenizer(target.parent, "BartTokenizer", ["input_ids", "attention_mask"], pad="<pad>")
 
 
-@sample("inputs/t5_decoder_mask_folded.onnx",
-        "T5 decoder exported without encoder_attention_mask: the model fills in ones, which fold to no bias", TS14, CROSS_UNMASKED,
-        must=("mask-folded",), may=("dropped-input", "mask-missing", "mask-partial", "padding-leak"), feeds=RIGHT)
+@sample(
+    "inputs/t5_decoder_mask_folded.onnx",
+    "T5 decoder exported without encoder_attention_mask: the model fills in ones, which fold to no bias",
+    TS14,
+    CROSS_UNMASKED,
+    must=("mask-folded",),
+    may=("dropped-input", "mask-missing", "mask-partial", "padding-leak"),
+    feeds=RIGHT,
+)
 def _(target: Path) -> None:
     cross_unmasked(target, t5_decoder())
 
@@ -204,8 +296,15 @@ class Tower(torch.nn.Module):
         return self.encoder.encoder(hidden)[0]
 
 
-@sample("inputs/roberta_mask_dropped/model.onnx", "the wrapper forgot to hand the mask on, so the exporter pruned it", TS14,
-        {"input_ids": "ids"}, must=("dropped-input",), may=("mask-missing", "tokenizer-mismatch", "padding-leak"), feeds=Feeds(pad_id=1))
+@sample(
+    "inputs/roberta_mask_dropped/model.onnx",
+    "the wrapper forgot to hand the mask on, so the exporter pruned it",
+    TS14,
+    {"input_ids": "ids"},
+    must=("dropped-input",),
+    may=("mask-missing", "tokenizer-mismatch", "padding-leak"),
+    feeds=Feeds(pad_id=1),
+)
 def _(target: Path) -> None:
     encoder = tiny.encoder("roberta")
     axes = {"input_ids": export.BATCH_SEQUENCE}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "BiasedBert",
+    "InlineBias",
     "constant_along_keys",
     "infinite",
     "infinite_product",
@@ -79,10 +82,24 @@ class BiasedBert(torch.nn.Module):
         self.bias, self.layers = bias, layers
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Any:
+        return self.encode(input_ids, token_type_ids, self.bias(attention_mask))
+
+    def encode(self, input_ids: Tensor, token_type_ids: Tensor, bias: Tensor) -> Any:
         hidden = self.bert.embeddings(input_ids, token_type_ids)
-        bias = self.bias(attention_mask)
         for index, layer in enumerate(self.bert.encoder.layer):
             hidden = layer(hidden, bias if index in self.layers else None)[0]
         if self.head is not None:
             return self.head(self.bert.pooler(hidden))
         return hidden
+
+
+class InlineBias(BiasedBert):
+    """The regular bias, made in ``forward`` itself.
+
+    The TorchScript tracer names a tensor after the variable that it is handed on in.  A mask that is handed to no function
+    has no such name, and the exporter calls it after its first consumer.
+    """
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Any:
+        bias = (1.0 - attention_mask[:, None, None, :].float()) * _LOWEST
+        return self.encode(input_ids, token_type_ids, bias)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 import torch
@@ -13,7 +11,11 @@ from torch import Tensor
 
 from builders import causal, companions, export, pooling, surgery, tiny
 from builders.clean import BERT, DIRECT, DYNAMO, FROM_ONNX, PAIR, TS14, Tagger
-from builders.registry import Feeds, sample
+from builders.registry import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 LEAK = ("padding-leak",)
 EMBEDDING = ["sentence_embedding"]
@@ -25,13 +27,22 @@ def embedder(target: Path, pool: Callable[[Tensor, Tensor], Tensor]) -> None:
     export.torchscript(model, tiny.example(*PAIR), target, outputs=EMBEDDING)
 
 
-@sample("padding/embedder_unmasked_mean_ov.xml", "mean over padded positions too, as IR", DIRECT, BERT, must=("unmasked-pooling",), may=LEAK)
+@sample(
+    "padding/embedder_unmasked_mean_ov.xml",
+    "mean over padded positions too, as IR",
+    DIRECT,
+    BERT,
+    must=("unmasked-pooling",),
+    may=LEAK,
+)
 def _(target: Path) -> None:
     model = pooling.Embedder(tiny.bert(attention="sdpa"), pooling.plain_mean)
     export.ir_from_torch(model, tiny.example(*BERT), target, outputs=EMBEDDING)
 
 
-@sample("padding/embedder_unmasked_max.onnx", "maximum over padded positions too", TS14, PAIR, must=("unmasked-pooling",), may=LEAK)
+@sample(
+    "padding/embedder_unmasked_max.onnx", "maximum over padded positions too", TS14, PAIR, must=("unmasked-pooling",), may=LEAK
+)
 def _(target: Path) -> None:
     embedder(target, pooling.plain_max)
 
@@ -41,20 +52,34 @@ def _(target: Path) -> None:
     embedder(target, pooling.plain_sum)
 
 
-@sample("padding/embedder_unmasked_attention_dynamo.onnx", "attention pooling whose softmax hears padded positions", DYNAMO, PAIR,
-        must=("unmasked-pooling",), may=LEAK)
+@sample(
+    "padding/embedder_unmasked_attention_dynamo.onnx",
+    "attention pooling whose softmax hears padded positions",
+    DYNAMO,
+    PAIR,
+    must=("unmasked-pooling",),
+    may=LEAK,
+)
 def _(target: Path) -> None:
     encoder = tiny.encoder("distilbert", "sdpa")
     model = pooling.Embedder(encoder, pooling.LearnedQuery(16)).eval()
     export.dynamo(model, tiny.example(*PAIR), target, outputs=EMBEDDING)
 
 
-@sample("padding/embedder_padded_divisor.onnx", "masked sum divided by the padded length", TS14, PAIR, must=("padded-length-divisor",))
+@sample(
+    "padding/embedder_padded_divisor.onnx",
+    "masked sum divided by the padded length",
+    TS14,
+    PAIR,
+    must=("padded-length-divisor",),
+)
 def _(target: Path) -> None:
     embedder(target, pooling.masked_sum_over_length)
 
 
-@sample("padding/embedder_last_real.onnx", "reads the last real token at sum(mask) - 1: right for right padding only", TS14, PAIR)
+@sample(
+    "padding/embedder_last_real.onnx", "reads the last real token at sum(mask) - 1: right for right padding only", TS14, PAIR
+)
 def _(target: Path) -> None:
     embedder(target, pooling.last_real)
 
@@ -73,8 +98,13 @@ class Convolved(torch.nn.Module):
         return self.labels(self.mix(hidden.transpose(1, 2)).transpose(1, 2))
 
 
-@sample("padding/bert_conv_tagger.onnx", "a convolution over the sequence after masked attention: real positions hear padded neighbours", TS14,
-        BERT, must=LEAK)
+@sample(
+    "padding/bert_conv_tagger.onnx",
+    "a convolution over the sequence after masked attention: real positions hear padded neighbours",
+    TS14,
+    BERT,
+    must=LEAK,
+)
 def _(target: Path) -> None:
     export.torchscript(Convolved(tiny.bert()).eval(), tiny.example(*BERT), target, outputs=["logits"])
 
@@ -85,8 +115,14 @@ def _(target: Path) -> None:
         export.ir_from_onnx(source, target)
 
 
-@sample("padding/bilstm_tagger.onnx", "bidirectional LSTM tagger without lengths: the backward direction starts in the padding", TS14,
-        {"input_ids": "ids"}, must=LEAK, may=("padding-unsupported",))
+@sample(
+    "padding/bilstm_tagger.onnx",
+    "bidirectional LSTM tagger without lengths: the backward direction starts in the padding",
+    TS14,
+    {"input_ids": "ids"},
+    must=LEAK,
+    may=("padding-unsupported",),
+)
 def _(target: Path) -> None:
     export.torchscript(Tagger(both_ways=True).eval(), tiny.example("input_ids"), target, outputs=["logits"])
 
@@ -105,8 +141,14 @@ class TextCnn(torch.nn.Module):
         return self.labels(self.conv(self.words(input_ids).transpose(1, 2)).relu().amax(dim=2))
 
 
-@sample("padding/text_cnn.onnx", "TextCNN: the maximum over positions includes padded ones", TS14, {"input_ids": "ids"},
-        must=("unmasked-pooling",), may=(*LEAK, "padding-unsupported"))
+@sample(
+    "padding/text_cnn.onnx",
+    "TextCNN: the maximum over positions includes padded ones",
+    TS14,
+    {"input_ids": "ids"},
+    must=("unmasked-pooling",),
+    may=(*LEAK, "padding-unsupported"),
+)
 def _(target: Path) -> None:
     export.torchscript(TextCnn().eval(), tiny.example("input_ids"), target, outputs=["logits"])
 
@@ -131,8 +173,14 @@ def gpt2(target: Path, side: str) -> None:
     companions.tokenizer(target.parent, "GPT2Tokenizer", list(PAIR), side=side, pad="<|endoftext|>")
 
 
-@sample("padding/gpt2_pads_left/model.onnx", "GPT-2 counts positions itself, its tokenizer pads left: batched rows differ from single ones",
-        TS14, PAIR, must=("left-padding-unsafe",), may=("baked-positions",))
+@sample(
+    "padding/gpt2_pads_left/model.onnx",
+    "GPT-2 counts positions itself, its tokenizer pads left: batched rows differ from single ones",
+    TS14,
+    PAIR,
+    must=("left-padding-unsafe",),
+    may=("baked-positions",),
+)
 def _(target: Path) -> None:
     gpt2(target, "left")
 
@@ -142,8 +190,13 @@ def _(target: Path) -> None:
     gpt2(target, "right")
 
 
-@sample("padding/cls_pads_left/model.onnx", "first-token classifier beside a tokenizer that pads left: position 0 is padding", TS14, BERT,
-        must=("left-padding-unsafe",))
+@sample(
+    "padding/cls_pads_left/model.onnx",
+    "first-token classifier beside a tokenizer that pads left: position 0 is padding",
+    TS14,
+    BERT,
+    must=("left-padding-unsafe",),
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
     export.torchscript(model, tiny.example(*BERT), target, outputs=["logits"])
@@ -151,16 +204,27 @@ def _(target: Path) -> None:
     companions.tokenizer(target.parent, "BertTokenizer", list(BERT), side="left")
 
 
-@sample("padding/bert_dynamic_int8.onnx", "dynamic int8: padded positions move the scale of every activation, a little",
-        f"{TS14}, ONNX Runtime dynamic int8", BERT, must=("quantised-scale-leak",), may=LEAK)
+@sample(
+    "padding/bert_dynamic_int8.onnx",
+    "dynamic int8: padded positions move the scale of every activation, a little",
+    f"{TS14}, ONNX Runtime dynamic int8",
+    BERT,
+    must=("quantised-scale-leak",),
+    may=("batch-mixing", *LEAK),
+)
 def _(target: Path) -> None:
     with export.exported(tiny.bert(), tiny.example(*BERT), outputs=["last_hidden_state", "pooler_output"]) as source:
         export.save_onnx(surgery.to_int8(onnx.load(source)), target)
 
 
-@sample("padding/bert_static_without_mask_ov.xml", "length fixed at 12 and no mask: a shorter text cannot be told from its padding", DIRECT,
-        {"input_ids": "ids"}, must=("padding-unsupported",),
-        may=("mask-folded", "mask-missing", "segment-folded", "baked-sequence", "baked-batch", "dropped-input", *LEAK))
+@sample(
+    "padding/bert_static_without_mask_ov.xml",
+    "length fixed at 12 and no mask: a shorter text cannot be told from its padding",
+    DIRECT,
+    {"input_ids": "ids"},
+    must=("padding-unsupported",),
+    may=("mask-folded", "mask-missing", "segment-folded", "baked-sequence", "baked-batch", "dropped-input", *LEAK),
+)
 def _(target: Path) -> None:
     model = export.ir_from_torch(tiny.bert(attention="sdpa"), tiny.example("input_ids", length=12))
     model.reshape({model.input(0).any_name: [1, 12]})
@@ -169,8 +233,14 @@ def _(target: Path) -> None:
     export.save_ir(model, target)
 
 
-@sample("padding/fnet.onnx", "FNet: Fourier mixing instead of attention, which takes no mask", DYNAMO, {"input_ids": "ids", "token_type_ids": "segment"},
-        must=LEAK, may=("padding-unsupported",), feeds=Feeds(length=7))
+@sample(
+    "padding/fnet.onnx",
+    "FNet: Fourier mixing instead of attention, which takes no mask",
+    DYNAMO,
+    {"input_ids": "ids", "token_type_ids": "segment"},
+    must=LEAK,
+    may=("padding-unsupported",),
+)
 def _(target: Path) -> None:
     names = ("input_ids", "token_type_ids")
     export.dynamo(tiny.encoder("fnet"), tiny.example(*names), target)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["SAMPLES", "Feeds", "Sample", "sample"]
 
@@ -74,7 +77,7 @@ def sample(
     *,
     must: tuple[str, ...] = (),
     may: tuple[str, ...] = (),
-    feeds: Feeds | None = Feeds(),  # noqa: B008  # frozen
+    feeds: Feeds | None = Feeds(),  # frozen
 ) -> Callable[[Callable[[Path], None]], Callable[[Path], None]]:
     """Register the decorated function as the builder of ``path``."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 import openvino as ov
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = ["Array", "Port", "Runner", "open_model"]
 
@@ -72,7 +74,7 @@ class _OpenVino:
     runtime = "openvino"
 
     def __init__(self, path: Path) -> None:
-        self.compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+        self.compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         self.outputs = [
             min(port.names) if port.names else f"output {index}" for index, port in enumerate(self.compiled.outputs)
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import transformers as hf
@@ -11,6 +11,9 @@ from torch import Tensor
 from builders import companions, export, tiny
 from builders.clean import BERT, DIRECT, DYNAMO, PAIR, TS14
 from builders.registry import Feeds, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FOLDED = ("dropped-input", "tokenizer-mismatch")
 
@@ -31,8 +34,14 @@ def pair_classifier(attention: str = "eager") -> torch.nn.Module:
     return tiny.bert(hf.BertForSequenceClassification, attention, num_labels=3)
 
 
-@sample("segment/bert_pair_segment_folded/model.onnx", "pair classifier exported without token_type_ids, its tokenizer makes them", TS14, PAIR,
-        must=("segment-folded",), may=FOLDED)
+@sample(
+    "segment/bert_pair_segment_folded/model.onnx",
+    "pair classifier exported without token_type_ids, its tokenizer makes them",
+    TS14,
+    PAIR,
+    must=("segment-folded",),
+    may=FOLDED,
+)
 def _(target: Path) -> None:
     model = pair_classifier()
     export.torchscript(model, tiny.example(*PAIR), target, outputs=["logits"])
@@ -40,8 +49,14 @@ def _(target: Path) -> None:
     companions.tokenizer(target.parent, "BertTokenizer", list(BERT))
 
 
-@sample("segment/bert_segment_folded_dynamo.onnx", "the same through the dynamo exporter, with nothing beside it", DYNAMO, PAIR,
-        must=("segment-folded",), may=FOLDED)
+@sample(
+    "segment/bert_segment_folded_dynamo.onnx",
+    "the same through the dynamo exporter, with nothing beside it",
+    DYNAMO,
+    PAIR,
+    must=("segment-folded",),
+    may=FOLDED,
+)
 def _(target: Path) -> None:
     export.dynamo(SegmentsDefaulted(pair_classifier("sdpa")), tiny.example(*PAIR), target, outputs=["logits"])
 
@@ -65,14 +80,27 @@ class PositionsTraced(torch.nn.Module):
         )[0]
 
 
-@sample("segment/bert_positions_baked.onnx", "position ids are a constant range of the traced length; the length is declared symbolic", TS14,
-        BERT, must=("baked-positions",), may=("baked-sequence", "axes-disagree"), feeds=Feeds(length=7))
+@sample(
+    "segment/bert_positions_baked.onnx",
+    "position ids are a constant range of the traced length; the length is declared symbolic",
+    TS14,
+    BERT,
+    must=("baked-positions",),
+    may=("baked-sequence", "axes-disagree"),
+    feeds=Feeds(length=7),
+)
 def _(target: Path) -> None:
     export.torchscript(PositionsTraced(tiny.bert()), tiny.example(*BERT), target, outputs=["last_hidden_state"])
 
 
-@sample("segment/bert_position_table_short/model.onnx", "40 rows in the position table beside a tokenizer that truncates at 64", TS14, BERT,
-        must=("position-table-short",), may=("tokenizer-mismatch",))
+@sample(
+    "segment/bert_position_table_short/model.onnx",
+    "40 rows in the position table beside a tokenizer that truncates at 64",
+    TS14,
+    BERT,
+    must=("position-table-short",),
+    may=("tokenizer-mismatch",),
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3, max_position_embeddings=40)
     export.torchscript(model, tiny.example(*BERT), target, outputs=["logits"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx
 import torch
@@ -13,55 +13,97 @@ from builders import export, tiny
 from builders.clean import BERT, DIRECT, FROM_ONNX, TS14, KeyPadding
 from builders.registry import Feeds, sample
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 KEY_PADDING = {"input_ids": "ids", "src_key_padding_mask": "mask"}
 
 
-def key_padding_example(batch: int = 2) -> dict[str, Tensor]:
+def key_padding_example() -> dict[str, Tensor]:
     """Ids and a mask that is True at padded positions."""
-    ids, mask = tiny.example("input_ids", "attention_mask", batch=batch).values()
+    ids, mask = tiny.example("input_ids", "attention_mask").values()
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operator has no ONNX form
     return {"input_ids": ids, "src_key_padding_mask": mask == 0}
 
 
-@sample("shape/attention_baked_batch.onnx", "nn.MultiheadAttention traced with batch 2: its Reshape targets hold batch and heads", TS14,
-        KEY_PADDING, must=("baked-batch",), may=("baked-sequence", "all-masked-row"), feeds=Feeds(rows=2, length=7, mask_keeps=0))
+@sample(
+    "shape/attention_baked_sequence.onnx",
+    "nn.MultiheadAttention through TorchScript: its Reshape targets hold the traced length",
+    TS14,
+    KEY_PADDING,
+    must=("baked-sequence",),
+    may=("all-masked-row",),
+    feeds=Feeds(length=7, mask_keeps=0),
+)
 def _(target: Path) -> None:
     export.torchscript(KeyPadding().eval(), key_padding_example(), target, outputs=["last_hidden_state"])
 
 
 class Heads(torch.nn.Module):
-    """A head over a BERT that reshapes with the Python sizes of its example.
+    """A BERT whose states are split into heads with the Python length of the example."""
 
-    Args:
-        fixed: what it fixes: ``batch`` or ``sequence``.
-    """
-
-    def __init__(self, fixed: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.bert = tiny.bert()
-        self.fixed = fixed
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         hidden = self.bert(input_ids, attention_mask, token_type_ids)[0]
-        batch, length = int(hidden.shape[0]), int(hidden.shape[1])
-        return hidden.reshape(batch, -1, 2, 8) if self.fixed == "batch" else hidden.reshape(-1, length, 2, 8)
+        return hidden.reshape(-1, int(hidden.shape[1]), 2, 8)
 
 
-@sample("shape/bert_baked_batch_ov.xml", "a Reshape holds the traced batch of 2, the inputs' batch is declared free", FROM_ONNX, BERT,
-        must=("baked-batch",), feeds=Feeds(rows=2))
+@sample(
+    "shape/bert_baked_sequence.onnx",
+    "a Reshape holds the traced length of 7, the inputs' length is declared free",
+    TS14,
+    BERT,
+    must=("baked-sequence",),
+    feeds=Feeds(length=7),
+)
 def _(target: Path) -> None:
-    with export.exported(Heads("batch"), tiny.example(*BERT), outputs=["heads"]) as source:
+    export.torchscript(Heads(), tiny.example(*BERT), target, outputs=["heads"])
+
+
+class DomainVector(torch.nn.Module):
+    """A BERT that adds a learned vector to every row, expanded to the Python batch size of the example."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bert = tiny.bert()
+        self.domain = torch.nn.Parameter(torch.linspace(-1, 1, 16))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        hidden = self.bert(input_ids, attention_mask, token_type_ids)[0]
+        rows = self.domain.unsqueeze(0).repeat(int(input_ids.shape[0]), 1)
+        return hidden + rows.unsqueeze(1)
+
+
+@sample(
+    "shape/bert_baked_batch.onnx",
+    "a constant holds one row for each of the two traced, the inputs' batch is declared free",
+    TS14,
+    BERT,
+    must=("baked-batch",),
+    feeds=Feeds(rows=2),
+)
+def _(target: Path) -> None:
+    export.torchscript(DomainVector(), tiny.example(*BERT), target, outputs=["last_hidden_state"])
+
+
+@sample("shape/bert_baked_batch_ov.xml", "the same as IR", FROM_ONNX, BERT, must=("baked-batch",), feeds=Feeds(rows=2))
+def _(target: Path) -> None:
+    with export.exported(DomainVector(), tiny.example(*BERT), outputs=["last_hidden_state"]) as source:
         export.ir_from_onnx(source, target)
 
 
-@sample("shape/bert_baked_sequence.onnx", "a Reshape holds the traced length of 7, the inputs' length is declared free", TS14, BERT,
-        must=("baked-sequence",), feeds=Feeds(length=7))
-def _(target: Path) -> None:
-    export.torchscript(Heads("sequence"), tiny.example(*BERT), target, outputs=["heads"])
-
-
-@sample("shape/bert_segment_axis_fixed.onnx", "ids and mask have a symbolic length, the segments a fixed one", TS14, BERT,
-        must=("axes-disagree",), may=("baked-sequence",), feeds=Feeds(length=7))
+@sample(
+    "shape/bert_segment_axis_fixed.onnx",
+    "ids and mask have a symbolic length, the segments a fixed one",
+    TS14,
+    BERT,
+    must=("axes-disagree",),
+    may=("baked-sequence",),
+    feeds=Feeds(length=7),
+)
 def _(target: Path) -> None:
     axes = {"input_ids": export.BATCH_SEQUENCE, "attention_mask": export.BATCH_SEQUENCE, "token_type_ids": {0: "batch"}}
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
@@ -85,8 +127,14 @@ class SequenceFirst(torch.nn.Module):
 MIXING = ("padding-leak", "mask-missing", "padding-unsupported", "baked-batch", "baked-sequence")
 
 
-@sample("shape/batch_first_forgotten_ov.xml", "nn.TransformerEncoder without batch_first: attention runs over the rows of the batch", DIRECT,
-        {"input_ids": "ids"}, must=("batch-mixing",), may=MIXING)
+@sample(
+    "shape/batch_first_forgotten_ov.xml",
+    "nn.TransformerEncoder without batch_first: attention runs over the rows of the batch",
+    DIRECT,
+    {"input_ids": "ids"},
+    must=("batch-mixing",),
+    may=MIXING,
+)
 def _(target: Path) -> None:
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operator has no counterpart
     export.ir_from_torch(SequenceFirst().eval(), tiny.example("input_ids"), target, outputs=["last_hidden_state"])
@@ -104,14 +152,26 @@ class Normalised(torch.nn.Module):
         return logits - logits.mean(dim=0, keepdim=True)
 
 
-@sample("shape/bert_batch_mean.onnx", "scores relative to the batch's mean: a row's score depends on its company", TS14, BERT,
-        must=("batch-mixing",))
+@sample(
+    "shape/bert_batch_mean.onnx",
+    "scores relative to the batch's mean: a row's score depends on its company",
+    TS14,
+    BERT,
+    must=("batch-mixing",),
+)
 def _(target: Path) -> None:
     export.torchscript(Normalised(), tiny.example(*BERT), target, outputs=["logits"])
 
 
-@sample("shape/bert_static_contradiction.onnx", "ids fixed at length 12, mask fixed at 16: no input fits", f"{TS14}, shape edited", BERT,
-        must=("axes-disagree",), may=("invalid-graph", "baked-sequence", "baked-batch"), feeds=None)
+@sample(
+    "shape/bert_static_contradiction.onnx",
+    "ids fixed at length 12, mask fixed at 16: no input fits",
+    f"{TS14}, shape edited",
+    BERT,
+    must=("axes-disagree",),
+    may=("invalid-graph", "baked-sequence", "baked-batch"),
+    feeds=None,
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForSequenceClassification, num_labels=3)
     with export.exported(model, tiny.example(*BERT), outputs=["logits"]) as source:

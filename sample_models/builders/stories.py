@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import transformers as hf
@@ -12,12 +12,20 @@ from builders import companions, export, masks, pooling, tiny
 from builders.clean import BERT, FROM_ONNX, PAIR, TS14
 from builders.registry import sample
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@sample("stories/reranker_ov.xml", "BERT reranker whose mask the exporter called after its first consumer: callers who filter by name lose it",
-        FROM_ONNX, {"input_ids": "ids", "onnx::Unsqueeze_1": "mask", "token_type_ids": "segment"},
-        must=("renamed-input",), may=("unnamed-input",))
+
+@sample(
+    "stories/reranker_ov.xml",
+    "BERT reranker whose mask the exporter called after its first consumer: callers who filter by name lose it",
+    FROM_ONNX,
+    {"input_ids": "ids", "onnx::Unsqueeze_1": "mask", "token_type_ids": "segment"},
+    must=("renamed-input",),
+    may=("unnamed-input",),
+)
 def _(target: Path) -> None:
-    wrapped = masks.BiasedBert(tiny.bert(hf.BertForSequenceClassification, num_labels=1))
+    wrapped = masks.InlineBias(tiny.bert(hf.BertForSequenceClassification, num_labels=1))
     traced = ["input_ids", "onnx::Unsqueeze_1", "input.3"]
     axes = dict.fromkeys(traced, export.BATCH_SEQUENCE)
     arguments = tuple(tiny.example(*BERT).values())
@@ -29,8 +37,14 @@ def _(target: Path) -> None:
     export.save_ir(model, target)
 
 
-@sample("stories/qa/qa_without_token_type_ids.onnx", "question answering exported without token_type_ids: question and passage look alike",
-        TS14, PAIR, must=("segment-folded",), may=("dropped-input", "tokenizer-mismatch"))
+@sample(
+    "stories/qa/qa_without_token_type_ids.onnx",
+    "question answering exported without token_type_ids: question and passage look alike",
+    TS14,
+    PAIR,
+    must=("segment-folded",),
+    may=("dropped-input", "tokenizer-mismatch"),
+)
 def _(target: Path) -> None:
     model = tiny.bert(hf.BertForQuestionAnswering, "sdpa")
     export.torchscript(model, tiny.example(*PAIR), target, outputs=["start_logits", "end_logits"])
@@ -49,15 +63,27 @@ class Unpadded(torch.nn.Module):
         return self.model(input_ids=input_ids, token_type_ids=token_type_ids)[0]
 
 
-@sample("stories/classifier_mask_folded.onnx", "classifier exported without attention_mask: the mask became a constant of ones", TS14,
-        {"input_ids": "ids", "token_type_ids": "segment"}, must=("mask-folded",), may=("mask-missing", "dropped-input", "padding-leak"))
+@sample(
+    "stories/classifier_mask_folded.onnx",
+    "classifier exported without attention_mask: the mask became a constant of ones",
+    TS14,
+    {"input_ids": "ids", "token_type_ids": "segment"},
+    must=("mask-folded",),
+    may=("mask-missing", "dropped-input", "padding-leak"),
+)
 def _(target: Path) -> None:
     model = Unpadded(tiny.bert(hf.BertForSequenceClassification, num_labels=3))
     export.torchscript(model, tiny.example("input_ids", "token_type_ids"), target, outputs=["logits"])
 
 
-@sample("stories/embedder_unmasked_mean.onnx", "sentence embedder whose attention is masked and whose mean runs over padding too", TS14, BERT,
-        must=("unmasked-pooling",), may=("padding-leak",))
+@sample(
+    "stories/embedder_unmasked_mean.onnx",
+    "sentence embedder whose attention is masked and whose mean runs over padding too",
+    TS14,
+    BERT,
+    must=("unmasked-pooling",),
+    may=("padding-leak",),
+)
 def _(target: Path) -> None:
     model = pooling.Embedder(tiny.bert(), pooling.plain_mean)
     export.torchscript(model, tiny.example(*BERT), target, outputs=["sentence_embedding"])

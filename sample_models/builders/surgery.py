@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["cast_to_fp16", "give_default", "rename_inputs", "sort_inputs", "to_fp16", "to_int8", "to_qdq"]
 
@@ -86,7 +89,5 @@ def to_qdq(model: onnx.ModelProto, batches: Sequence[dict[str, np.ndarray]], ope
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "fp32.onnx", Path(folder) / "qdq.onnx"
         onnx.save(model, source)
-        quantize_static(
-            source, target, _Batches(batches), quant_format=QuantFormat.QDQ, op_types_to_quantize=list(operators)
-        )
+        quantize_static(source, target, _Batches(batches), quant_format=QuantFormat.QDQ, op_types_to_quantize=list(operators))
         return onnx.load(target)

@@ -53,7 +53,13 @@ def encoder(family: str, attention: str = "eager") -> torch.nn.Module:
         "distilbert": lambda: (
             hf.DistilBertModel,
             hf.DistilBertConfig(
-                vocab_size=VOCAB, max_position_embeddings=64, dim=16, n_layers=2, n_heads=2, hidden_dim=32, initializer_range=_WIDE
+                vocab_size=VOCAB,
+                max_position_embeddings=64,
+                dim=16,
+                n_layers=2,
+                n_heads=2,
+                hidden_dim=32,
+                initializer_range=_WIDE,
             ),
         ),
         "t5": lambda: (hf.T5EncoderModel, t5_config()),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from builders.feeding import Batch, alike, is_padded, make
-from builders.registry import Sample
+from builders.feeding import Batch, is_padded, make
 from builders.runner import Array, Runner, open_model
 
-__all__ = ["Truth", "measure"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from builders.registry import Sample
+
+__all__ = ["Truth", "assert_clean", "measure"]
 
 Truth = dict[str, Any]
 _SAME, _ROUNDING, _ACTS = 1e-5, 1e-3, 1e-2
@@ -49,9 +52,21 @@ def measure(sample: Sample, path: Path) -> Truth | None:
     if is_padded(trial.roles, sample.feeds):
         truth |= _padding(trial, batch)
     truth["batch_independent"] = _rows_apart(trial, batch) if batch.rows > 1 else None
-    truth["runs_at_other_batch"] = None if fixed["batch"] else _runs(trial, alike(batch, rows=batch.rows + 2))
-    truth["runs_at_other_length"] = None if fixed["sequence"] or not is_padded(trial.roles, sample.feeds) else _longer(trial, batch)
+    truth["runs_at_other_batch"] = None if fixed["batch"] else _runs(trial, replace(batch, rows=batch.rows + 2))
+    truth["runs_at_other_length"] = (
+        None if fixed["sequence"] or not is_padded(trial.roles, sample.feeds) else _longer(trial, batch)
+    )
     return truth
+
+
+def assert_clean(sample: Sample, truth: Truth) -> None:
+    """Raise AssertionError when running a sample that nothing must be reported for shows a fault all the same."""
+    leaks = any(truth.get("pad_content_matters", {}).get("right", {}).values())
+    shifts = truth.get("same_as_alone", {}).get("right") is False
+    apart = truth["batch_independent"] is not False
+    runs = truth["runs_at_other_batch"] is not False and truth["runs_at_other_length"] is not False
+    clean = truth["finite"] and apart and runs and not leaks and not shifts
+    assert clean, f"{sample.path} is not clean: {truth}"
 
 
 def _open(sample: Sample, path: Path) -> _Trial:
@@ -91,12 +106,12 @@ def _padding(trial: _Trial, batch: Batch) -> Truth:
     by_pad_id: Truth = {}
     alone: Truth = {}
     for side in feeds.sides:
-        sided = alike(batch, side=side)
+        sided = replace(batch, side=side)
         alone[side] = _against_alone(trial, sided)
         if feeds.mask_from_ids:
             matters[side] = dict.fromkeys(trial.runner.outputs)
             continue
-        pad, first, second = (trial.run(alike(sided, content=content)) for content in ("pad", "first", "second"))
+        pad, first, second = (trial.run(replace(sided, content=content)) for content in ("pad", "first", "second"))
         from_pad, between = _changes(trial, sided, pad, first), _changes(trial, sided, first, second)
         worst = {name: max(from_pad[name], between[name]) for name in from_pad}
         matters[side] = {name: change > _SAME for name, change in worst.items()}
@@ -108,11 +123,13 @@ def _padding(trial: _Trial, batch: Batch) -> Truth:
     truth["same_as_alone"] = alone
     if {"mask", "decoder_mask"} & set(trial.roles):
         truth["mask_matters"] = _mask_acts(trial, batch)
-        truth["finite_when_all_masked"] = _finite(trial.run(alike(batch, mask="zeros")))
+        truth["finite_when_all_masked"] = _finite(trial.run(replace(batch, mask="zeros")))
     return truth
 
 
-def _changes(trial: _Trial, batch: Batch, one: Sequence[Array], other: Sequence[Array], row: int | None = None) -> dict[str, float]:
+def _changes(
+    trial: _Trial, batch: Batch, one: Sequence[Array], other: Sequence[Array], row: int | None = None
+) -> dict[str, float]:
     """Largest change of each output at real positions, relative to the output's scale; infinite where NaN comes or goes."""
     return {
         name: _change(*_kept(trial, batch, [left, right], row))
@@ -169,8 +186,8 @@ def _mask_acts(trial: _Trial, batch: Batch) -> bool:
     """Whether the mask changes any output beyond rounding, with something else than the pad id in padded positions."""
     assert trial.sample.feeds is not None
     for side in trial.sample.feeds.sides:
-        sided = alike(batch, side=side, content="first")
-        changed = _changes(trial, sided, trial.run(sided), trial.run(alike(sided, mask="ones")))
+        sided = replace(batch, side=side, content="first")
+        changed = _changes(trial, sided, trial.run(sided), trial.run(replace(sided, mask="ones")))
         if any(change > _ACTS for change in changed.values()):
             return True
     return False
@@ -178,14 +195,14 @@ def _mask_acts(trial: _Trial, batch: Batch) -> bool:
 
 def _rows_apart(trial: _Trial, batch: Batch) -> bool:
     """Whether row 0 stays when the real content of the other rows is replaced."""
-    changed = _changes(trial, batch, trial.run(batch), trial.run(alike(batch, others=2)), row=0)
+    changed = _changes(trial, batch, trial.run(batch), trial.run(replace(batch, others=2)), row=0)
     return all(change <= _SAME for change in changed.values())
 
 
 def _against_alone(trial: _Trial, batch: Batch) -> bool | None:
     """Whether row 0 gives what it gives without padding and company; None where it cannot run so."""
     try:
-        alone = trial.run(alike(batch, alone=True))
+        alone = trial.run(replace(batch, alone=True))
     except Exception:  # noqa: BLE001  # a runtime's own error type: the file does not run at that shape
         return None
     together = trial.run(batch)
@@ -201,13 +218,14 @@ def _against_alone(trial: _Trial, batch: Batch) -> bool | None:
 
 
 def _runs(trial: _Trial, batch: Batch) -> bool:
+    """Whether it runs and gives a row for each row: a runtime may answer a shape that does not fit with what it had before."""
     try:
-        trial.run(batch)
+        outputs = trial.run(batch)
     except Exception:  # noqa: BLE001  # a runtime's own error type: the file does not run at that shape
         return False
-    return True
+    return all(array.shape[:1] == (batch.rows,) for array in outputs)
 
 
 def _longer(trial: _Trial, batch: Batch) -> bool:
     stretched = batch.length * 2 if trial.sample.feeds and trial.sample.feeds.frames else batch.length + 3
-    return _runs(trial, alike(batch, length=stretched, encoder_length=stretched + 2))
+    return _runs(trial, replace(batch, length=stretched, encoder_length=stretched + 2))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirelint._version import __version__
 from wirelint.errors import WirelintError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -26,6 +28,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "version": ("wirelint.cli.version", "Print the versions of wirelint and what it reads models with."),
 }
 """Each command with the module whose ``command`` it is and its line in the help, in the help's order."""
+
+
+_INTERRUPTED = 130
+"""What shells expect of a program that was interrupted; click would say 1, which here means findings."""
 
 
 class LazyGroup(click.Group):
@@ -65,6 +71,8 @@ class LazyGroup(click.Group):
             click.echo(f"wirelint: error: {error}", err=True)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(_INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
@@ -72,13 +80,13 @@ class LazyGroup(click.Group):
                 raise
             cause = f"{type(error).__name__}: {error}".replace("\n", " ")
             click.echo(f"wirelint: internal fault ({cause}); please report it, with the output of --debug", err=True)
-        ctx.exit(2)
+        raise click.exceptions.Exit(2)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="wirelint %(version)s")
 def cli() -> None:
-    """Find wiring faults in ONNX and OpenVINO IR models, without running them.
+    r"""Find wiring faults in ONNX and OpenVINO IR models, without running them.
 
     \b
     Exit status: 0 nothing at or above --fail-on, 1 findings,

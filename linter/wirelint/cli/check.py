@@ -12,14 +12,23 @@ __all__ = ["command"]
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--output-format", "-f", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report.")
+@click.option(
+    "--output-format", "-f", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
+)
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
-@click.option("--fail-on", type=click.Choice(["error", "warning", "note", "never"]), help="Exit with 1 from this severity on [error].")
-@click.option("--select", multiple=True, metavar="RULES", help="Look only for these: ids, codes, beginnings of codes, families.")
+@click.option(
+    "--fail-on", type=click.Choice(["error", "warning", "note", "never"]), help="Exit with 1 from this severity on [error]."
+)
+@click.option(
+    "--select", multiple=True, metavar="RULES", help="Look only for these: ids, codes, beginnings of codes, families."
+)
 @click.option("--ignore", multiple=True, metavar="RULES", help="Leave these out of the report.")
 @click.option("--severity", multiple=True, metavar="RULE=LEVEL", help="Report a rule as error, warning or note.")
 @click.option(
-    "--min-confidence", type=click.Choice(["high", "medium", "low"]), default="low", help="Leave out findings that are less sure."
+    "--min-confidence",
+    type=click.Choice(["high", "medium", "low"]),
+    default="low",
+    help="Leave out findings that are less sure.",
 )
 @click.option("--config", metavar="FILE", help="Use this configuration instead of the nearest one upwards from each model.")
 @click.option("--no-config", is_flag=True, help="Use no configuration file.")
@@ -27,7 +36,9 @@ __all__ = ["command"]
 @click.option("--baseline", metavar="FILE", help="Findings in this file do not count; see 'wirelint baseline'.")
 @click.option("--no-baseline", is_flag=True, help="Use no baseline, whatever the configuration says.")
 @click.option("--reference", metavar="MODEL", help="The model that the checked ones were made from; hold them to it.")
-@click.option("--only-models", is_flag=True, help="Pass over named files that are no model, for hooks; with none left, exit with 0.")
+@click.option(
+    "--only-models", is_flag=True, help="Pass over named files that are no model, for hooks; with none left, exit with 0."
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Check in this many processes.")
 @click.option("--show-suppressed", is_flag=True, help="List what is suppressed, and by whose word.")
 @click.option("--statistics", is_flag=True, help="Add how often each rule was met.")
@@ -36,7 +47,7 @@ __all__ = ["command"]
 @click.option("--verbose", "-v", is_flag=True, help="Every model, its inputs and their roles, and what was passed over.")
 @click.option("--debug", is_flag=True, help="Show where wirelint itself failed.")
 @click.pass_context
-def command(  # noqa: PLR0917
+def command(  # noqa: PLR0917 -- click passes them by name
     ctx: click.Context,
     paths: tuple[str, ...],
     output_format: str,

@@ -8,16 +8,27 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirelint.errors import ConfigurationError
 from wirelint.printable import printable
 
-__all__ = ["ProgressLine", "expand_paths", "severities", "terminal_width", "use_color", "words", "write_atomically", "write_output"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "ProgressLine",
+    "expand_paths",
+    "severities",
+    "terminal_width",
+    "use_color",
+    "words",
+    "write_atomically",
+    "write_output",
+]
 
 _WIDEST = 140
 _NARROWEST = 60
@@ -39,7 +50,9 @@ def severities(given: Iterable[str]) -> Mapping[str, str]:
     for word in words(given):
         rule, equals, level = word.partition("=")
         if not equals:
-            raise click.BadParameter(f"'{word}' must be RULE=LEVEL, such as left-padding-unsafe=warning", param_hint="--severity")
+            raise click.BadParameter(
+                f"'{word}' must be RULE=LEVEL, such as left-padding-unsafe=warning", param_hint="--severity"
+            )
         pairs[rule.strip()] = level.strip()
     return pairs
 
@@ -104,7 +117,13 @@ def write_atomically(path: Path, text: str) -> None:
     temporary = ""
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="backslashreplace", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",
+            newline="\n",
+            dir=path.parent,
+            prefix=f".{path.name}.",
+            delete=False,
         ) as stream:
             temporary = stream.name
             stream.write(text)

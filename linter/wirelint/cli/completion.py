@@ -11,7 +11,7 @@ __all__ = ["command"]
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the completion script for a shell.
+    r"""Print the completion script for a shell.
 
     \b
     For bash:  eval "$(wirelint completion bash)"

@@ -12,7 +12,9 @@ __all__ = ["command"]
 @click.command("explain")
 @click.argument("rule", required=False)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
-@click.option("--output-format", "-f", type=click.Choice(["text", "markdown"]), default="text", show_default=True, help="How to write.")
+@click.option(
+    "--output-format", "-f", type=click.Choice(["text", "markdown"]), default="text", show_default=True, help="How to write."
+)
 @click.option("--output-dir", metavar="DIR", help="With --all and markdown: write a file per rule there.")
 @click.option("--rules", "folders", multiple=True, metavar="DIR", help="A folder with further rules.")
 def command(rule: str | None, every: bool, output_format: str, output_dir: str | None, folders: tuple[str, ...]) -> None:

@@ -9,7 +9,9 @@ __all__ = ["command"]
 
 @click.command("facts")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to show.")
+@click.option(
+    "--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to show."
+)
 @click.option("--output-file", "-o", metavar="FILE", help="Write there instead of to standard output.")
 def command(models: tuple[str, ...], output_format: str, output_file: str | None) -> None:
     """Show what wirelint knows about a model, without judging it.
@@ -21,10 +23,8 @@ def command(models: tuple[str, ...], output_format: str, output_file: str | None
     from wirelint.errors import ConfigurationError
     from wirelint.report.facts import json_document, text_pages
 
-    found = []
-    for model in models:
-        try:
-            found.append(facts(model))
-        except OSError as error:
-            raise ConfigurationError(f"{model}: can't be read: {error.strerror or error}") from None
+    try:
+        found = [facts(model) for model in models]
+    except OSError as error:
+        raise ConfigurationError(f"{error.filename}: can't be read: {error.strerror or error}") from None
     write_output(json_document(found) if output_format == "json" else text_pages(found), output_file)

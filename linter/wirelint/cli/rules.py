@@ -11,7 +11,9 @@ __all__ = ["command"]
 
 
 @click.command("rules")
-@click.option("--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to list.")
+@click.option(
+    "--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to list."
+)
 @click.option("--rules", "folders", multiple=True, metavar="DIR", help="A folder with further rules.")
 def command(output_format: str, folders: tuple[str, ...]) -> None:
     """List the rules."""

@@ -170,7 +170,7 @@ def _table() -> dict[str, Signature]:
 
     # -- attention ---------------------------------------------------------------------------------------------------------
     add(Family.ATTENTION, "query key value mask? past_key? past_value? key_lengths? key_starts? bias?",
-        "q_num_heads kv_num_heads causal scale softcap mask_fill window", "Attention",
+        "q_num_heads kv_num_heads causal scale softcap mask_fill window empty_row", "Attention",
         note="""results: output, present_key, present_value (trailing ones may be missing).
         query, key, value: [batch, heads, sequence, size] (rank 4) or [batch, sequence, heads * size] (rank 3, with the two
         head counts); past_* are rank 4; output has query's rank.
@@ -178,7 +178,8 @@ def _table() -> dict[str, Signature]:
         mask: broadcastable to [batch, heads, queries, keys]; bool: True keeps, False is filled with mask_fill (default -inf); else added.
         key_lengths [batch]: only the first that many keys are seen; key_starts [batch]: keys before it are not seen.
         bias: another term that is added to the scores (relative positions).
-        window: how many keys to the left a query sees, or -1.""")
+        window: how many keys to the left a query sees, or -1.
+        empty_row: what a query that sees no key yields, "nan" (the default) or "zero".""")
     add(Family.ATTENTION, "query key value mask? past_key? past_value? key_lengths?", "", "PackedAttention",
         note="packed (unpadded) or otherwise unusual fused attention whose operands are known but whose mask form is not modelled.")
     add(Family.ROTARY, "x cos sin position_ids?", "interleaved rotary_dim num_heads", "RotaryEmbedding",

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from wirelint.facts import ModelFacts
-from wirelint.findings import ModelReport, Report, Severity
+from wirelint.findings import Finding, ModelReport, Report, Severity
+
+if TYPE_CHECKING:
+    from wirelint.facts import ModelFacts
 
 __all__ = [
     "RenderOptions",
     "Renderer",
     "counted",
     "describe",
+    "known_lines",
     "relative_path",
     "summary_line",
     "tally",
+    "trail",
     "uri",
     "verdict_line",
 ]
 
+_LONGEST_TRAIL = 14
 _FORMATS = {"onnx": "ONNX", "openvino-ir": "OpenVINO IR"}
 _WORST = {"padding": ("leaks", "unknown", "safe"), "batch": ("mixes", "unknown", "independent")}
 _SAID = {
@@ -122,13 +129,35 @@ def summary_line(report: Report) -> str:
     return line
 
 
+def trail(steps: Sequence[str]) -> str:
+    """The operators of a path in one line; a long one is cut in its middle."""
+    if len(steps) > _LONGEST_TRAIL:
+        steps = [*steps[: _LONGEST_TRAIL // 2], f"({len(steps) - _LONGEST_TRAIL} more)", *steps[-(_LONGEST_TRAIL // 2) :]]
+    return " > ".join(steps)
+
+
+def known_lines(finding: Finding) -> list[str]:
+    """How we know: the path, then the evidence."""
+    return [*([trail(finding.trace)] if finding.trace else []), *finding.evidence]
+
+
 def relative_path(path: str) -> str:
-    """A model's path relative to the working folder, with forward slashes; absolute when it lies outside of it."""
-    absolute = Path.cwd() / path
+    """A model's path as a forge knows it: relative to the repository that a CI job runs in, else to the working folder.
+
+    Returns:
+        With forward slashes; absolute when it lies outside of that folder.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 -- a link's own place counts, not its target's
     try:
-        return absolute.relative_to(Path.cwd()).as_posix()
+        return absolute.relative_to(_repository()).as_posix()
     except ValueError:
         return absolute.as_posix()
+
+
+def _repository() -> Path:
+    here = Path.cwd()
+    workspaces = (os.environ.get(name, "") for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
+    return next((Path(folder) for folder in workspaces if folder and here.is_relative_to(folder)), here)
 
 
 def uri(path: str) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from wirelint.findings import ModelReport, Report
 from wirelint.printable import printable
-from wirelint.report.common import RenderOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirelint.findings import ModelReport, Report
+    from wirelint.report.common import RenderOptions
 
 __all__ = ["render"]
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from wirelint._version import __version__
 from wirelint.facts import InputFacts, ModelFacts, OutputFacts, to_dict
 from wirelint.findings import ModelReport
 from wirelint.printable import printable
 from wirelint.report.common import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["json_document", "text_pages"]
 
@@ -20,9 +24,18 @@ def json_document(models: Sequence[ModelFacts]) -> str:
     document = {
         "schema": "wirelint-facts/1",
         "tool": {"name": "wirelint", "version": __version__},
-        "models": [to_dict(facts) for facts in models],
+        "models": [_finite(to_dict(facts)) for facts in models],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN, and fill values are often one: they become the texts ``-inf``, ``inf``, ``nan``."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def text_pages(models: Sequence[ModelFacts]) -> str:
@@ -33,7 +46,8 @@ def text_pages(models: Sequence[ModelFacts]) -> str:
 def _page(facts: ModelFacts) -> Iterator[str]:
     yield f"{printable(facts.path)}  {describe(ModelReport(facts.path, format=facts.format, facts=facts))}"
     if facts.producer:
-        yield f"  written by {printable(f'{facts.producer} {facts.producer_version}'.strip(), 80)}, computes in {facts.precision}"
+        producer = f"{facts.producer} {facts.producer_version}".strip()
+        yield f"  written by {printable(producer, 80)}, computes in {facts.precision}"
     yield "  inputs"
     for entry in facts.inputs:
         if not entry.weight:
@@ -69,7 +83,8 @@ def _output(output: OutputFacts) -> Iterator[str]:
     name = printable(output.name, 60) or "(unnamed)"
     yield f"    {output.index}  {name}  {output.dtype}{_shape(output.shape)}"
     depends = ", ".join(output.depends_on) or "nothing"
-    yield f"         depends on {depends}; padding right {output.padding.right}, left {output.padding.left}; batch {output.batch}"
+    padding = f"padding right {output.padding.right}, left {output.padding.left}"
+    yield f"         depends on {depends}; {padding}; batch {output.batch}"
 
 
 def _attention(facts: ModelFacts) -> Iterator[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from wirelint.findings import Finding, ModelReport, Report
 from wirelint.paragraphs import blocks
 from wirelint.printable import printable
 from wirelint.report.common import RenderOptions, relative_path, summary_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirelint.findings import Finding, ModelReport, Report
 
 __all__ = ["render"]
 

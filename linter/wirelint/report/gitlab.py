@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.findings import ModelReport, Report, fingerprint
 from wirelint.printable import printable
 from wirelint.report.common import RenderOptions, relative_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["render"]
 
@@ -24,14 +26,16 @@ def render(report: Report, options: RenderOptions) -> str:
 def _model(model: ModelReport) -> Iterator[dict[str, Any]]:
     path = relative_path(model.path)
     if model.fault:
-        yield _issue("wirelint-fault", printable(model.fault), "critical", path, 1, fingerprint("fault", model.relative, 0, ""))
+        mark = fingerprint("wirelint-fault", model.relative, 0, "")
+        yield _issue("wirelint-fault", printable(model.fault), "critical", path=path, line=1, mark=mark)
     for finding in model.findings:
         line = finding.where.place.line or 1
         severity = _SEVERITIES[finding.severity.value]
-        yield _issue(finding.rule, f"{finding.code}: {finding.message}", severity, path, line, finding.fingerprint)
+        text = f"{finding.code}: {finding.message}"
+        yield _issue(finding.rule, text, severity, path=path, line=line, mark=finding.fingerprint)
 
 
-def _issue(rule: str, description: str, severity: str, path: str, line: int, mark: str) -> dict[str, Any]:
+def _issue(rule: str, description: str, severity: str, *, path: str, line: int, mark: str) -> dict[str, Any]:
     return {
         "description": description,
         "check_name": rule,

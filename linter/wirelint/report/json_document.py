@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint._version import __version__
-from wirelint.facts import InputFacts, OutputFacts
-from wirelint.findings import Finding, ModelReport, Report, Suppressed
 from wirelint.report.common import RenderOptions, tally
+
+if TYPE_CHECKING:
+    from wirelint.facts import InputFacts, OutputFacts
+    from wirelint.findings import Finding, ModelReport, Report, Suppressed
 
 __all__ = ["SCHEMA", "finding_object", "model_object", "render"]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from wirelint.findings import Finding, ModelReport, Report
 from wirelint.printable import printable
-from wirelint.report.common import RenderOptions
+from wirelint.report.common import RenderOptions, known_lines
+
+if TYPE_CHECKING:
+    from wirelint.findings import Finding, ModelReport, Report
 
 __all__ = ["render"]
 
@@ -46,5 +49,4 @@ def _suite(model: ModelReport) -> ET.Element:
 
 
 def _explained(finding: Finding) -> str:
-    known = [*([" > ".join(finding.trace)] if finding.trace else []), *finding.evidence]
-    return "\n".join([finding.message, *(f"how we know: {line}" for line in known), finding.why, finding.fix])
+    return "\n".join([finding.message, *(f"how we know: {line}" for line in known_lines(finding)), finding.why, finding.fix])

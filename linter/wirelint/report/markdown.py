@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from wirelint.findings import Finding, ModelReport, Report, Severity
 from wirelint.paragraphs import blocks
 from wirelint.printable import printable
-from wirelint.report.common import RenderOptions, counted, describe, summary_line, verdict_line
+from wirelint.report.common import RenderOptions, counted, describe, known_lines, summary_line, verdict_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["render"]
 
@@ -24,9 +28,11 @@ def render(report: Report, options: RenderOptions) -> str:
     for model in report.models:
         if model.findings or model.fault or options.verbose:
             lines.extend(_model(model, options))
-    for entry in report.stale:
-        lines.append(f"- nothing to suppress any more: `{entry.rule}` in {_code(entry.path)} ({_code(entry.source)})")
     if report.stale:
+        lines.extend(
+            f"- nothing to suppress any more: {_code(entry.rule)} in {_code(entry.path)} ({_code(entry.source)})"
+            for entry in report.stale
+        )
         lines.append("")
     lines.append(_escape(summary_line(report)) if report.models else "No model file among the paths.")
     return "\n".join(lines) + "\n"
@@ -47,30 +53,30 @@ def _model(model: ModelReport, options: RenderOptions) -> Iterator[str]:
 
 def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
     line = finding.where.place.line
-    place = "" if line is None else f" (line {line})"
-    yield f"- {_SIGNS[finding.severity]} **{finding.severity}** `{finding.rule}` {finding.code}: {_escape(finding.message)}{place}"
+    rule = f"{_SIGNS[finding.severity]} **{finding.severity}** `{finding.rule}` {finding.code}"
+    yield f"- {rule}: {_escape(finding.message)}{'' if line is None else f' (line {line})'}"
     if options.quiet:
         return
-    known = [*([" > ".join(finding.trace)] if finding.trace else []), *finding.evidence]
     yield ""
     yield "  <details><summary>how we know, why it matters, how to mend it</summary>"
     yield ""
-    for text in known:
+    for text in known_lines(finding):
         yield f"  - {_escape(text)}"
     yield ""
     yield f"  {_escape(finding.why)}"
     yield ""
-    in_code = False
-    for block, is_code in blocks(finding.fix):
-        if is_code != in_code:
-            yield "  ```" if in_code else "\n  ```console"
-        in_code = is_code
-        yield f"  {block.replace('```', '')}" if is_code else f"  {_escape(block)}\n"
-    if in_code:
-        yield "  ```"
+    for is_code, group in itertools.groupby(blocks(finding.fix), key=lambda block: block[1]):
+        lines = [text for text, _ in group]
+        yield from _code_block(lines) if is_code else (f"  {_escape(text)}\n" for text in lines)
     yield ""
     yield "  </details>"
     yield ""
+
+
+def _code_block(lines: Iterable[str]) -> Iterator[str]:
+    yield "  ```console"
+    yield from (f"  {line.replace('```', '')}" for line in lines)
+    yield "  ```\n"
 
 
 def _escape(text: str) -> str:

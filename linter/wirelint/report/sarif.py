@@ -1,22 +1,25 @@
 """SARIF 2.1.0, for code scanning.
 
-One physical location per result, and no region in a binary file: GitHub's upload hashes a whole file line by line where a region is
-present.  It tells alerts apart by ``partialFingerprints.primaryLocationLineHash`` alone.
+One physical location per result, and no region in a binary file: GitHub's upload hashes a whole file line by line where
+a region is present.  It tells alerts apart by ``partialFingerprints.primaryLocationLineHash`` alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint._version import __version__
-from wirelint.findings import Finding, ModelReport, Report, Suppressed
 from wirelint.paragraphs import blocks
 from wirelint.printable import printable
 from wirelint.report.common import RenderOptions, uri
 from wirelint.rules.page import help_text
-from wirelint.rules.schema import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wirelint.findings import Finding, ModelReport, Report, Suppressed
+    from wirelint.rules.schema import Rule
 
 __all__ = ["render"]
 
@@ -81,9 +84,7 @@ def _result(model: ModelReport, finding: Finding, position: dict[str, int]) -> d
         "properties": {"precision": finding.confidence.value, "evidence": list(finding.evidence), "fix": finding.fix},
     }
     if finding.trace:
-        steps = [
-            {"location": {**_location(model.path, None, []), "message": {"text": _plain(step)}}} for step in finding.trace
-        ]
+        steps = [{"location": {**_location(model.path, None, []), "message": {"text": _plain(step)}}} for step in finding.trace]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     return result
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from wirelint.findings import Finding, ModelReport, Report, Severity, Suppressed
 from wirelint.paragraphs import reflow
 from wirelint.printable import printable
-from wirelint.report.common import RenderOptions, counted, describe, summary_line, verdict_line
+from wirelint.report.common import RenderOptions, counted, describe, known_lines, summary_line, verdict_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["render"]
 
@@ -75,8 +78,11 @@ def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
     yield from (" " * (2 + _SEVERITY_WIDTH + label_width + 2) + text for text in rest)
     if options.quiet:
         return
-    known = "\n\n".join([*([" > ".join(finding.trace)] if finding.trace else []), *finding.evidence])
-    for label, text in (("how we know", known), ("why it matters", finding.why), ("mend", finding.fix)):
+    for label, text in (
+        ("how we know", "\n\n".join(known_lines(finding))),
+        ("why it matters", finding.why),
+        ("mend", finding.fix),
+    ):
         yield from _labelled(label, text, options)
 
 
@@ -97,7 +103,8 @@ def _stale(report: Report, options: RenderOptions) -> Iterator[str]:
     for entry in report.stale:
         label = _paint("note", _COLORS[Severity.NOTE], options)
         reason = f" ({printable(entry.reason)})" if entry.reason else ""
-        yield f"{label}: {printable(entry.source)}: nothing to suppress any more: {entry.rule} in {printable(entry.path)}{reason}"
+        what = f"{printable(entry.rule)} in {printable(entry.path)}{reason}"
+        yield f"{label}: {printable(entry.source)}: nothing to suppress any more: {what}"
 
 
 def _statistics(report: Report) -> Iterator[str]:

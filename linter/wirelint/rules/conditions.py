@@ -1,8 +1,9 @@
 """The expressions in rule files: parsed and checked against the facts' dataclasses when loaded, then run by ``simpleeval``.
 
-The language is a small part of Python's: names, attributes, comparisons, ``and``/``or``/``not``/``in``, arithmetic, conditional
-expressions, lists and tuples, comprehensions, a few functions, and methods of facts that take no arguments.  Whatever is misspelt,
-can't be compared, or may be None where a value is needed is an error when the rule is loaded; a rule never passes silently.
+The language is a small part of Python's: names, attributes, comparisons, ``and``/``or``/``not``/``in``, arithmetic,
+conditional expressions, lists and tuples, comprehensions, a few functions, and methods of facts that take no arguments.
+Whatever is misspelt, can't be compared, or may be None where a value is needed is an error when the rule is loaded; a
+rule never passes silently.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
 from wirelint.facts import ENTITIES, ModelFacts
 from wirelint.suggest import did_you_mean
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Expression", "ExpressionError", "Hint", "compile_expression", "members", "names_for"]
 
@@ -27,9 +30,15 @@ Hint = Any
 
 _PARTS = ("attention", "mask", "sequence", "batch", "expect")
 _LONGEST = 2000
+_DEEPEST = 50
 _NUMBERS = (bool, int, float)
 _CONTAINERS = (list, tuple, set, frozenset, dict)
-_TEXT_METHODS: dict[str, tuple[int, Hint]] = {"startswith": (1, bool), "endswith": (1, bool), "lower": (0, str), "upper": (0, str)}
+_TEXT_METHODS: dict[str, tuple[int, Hint]] = {
+    "startswith": (1, bool),
+    "endswith": (1, bool),
+    "lower": (0, str),
+    "upper": (0, str),
+}
 
 
 class ExpressionError(Exception):
@@ -44,11 +53,13 @@ class Expression:
         source: as written.
         node: its syntax tree.
         hint: the type of its value.
+        ensures: paths that can't be None when it holds.
     """
 
     source: str
     node: ast.expr
     hint: Hint
+    ensures: frozenset[str]
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         """The value, given what each name stands for.
@@ -109,14 +120,16 @@ def compile_expression(source: str, names: Mapping[str, Hint], given: Expression
         raise ExpressionError(f"longer than {_LONGEST} characters")
     try:
         node = ast.parse(flat, mode="eval").body
-        hint = _Checker(names, _ensured(given.node, truth=True) if given else frozenset()).check(node)
+        hint = _Checker(names, given.ensures if given else frozenset()).check(node)
     except SyntaxError as error:
-        raise ExpressionError(f"no valid expression: {error.msg} (at column {error.offset})") from None
+        column = f" (at column {error.offset})" if error.offset else ""
+        raise ExpressionError(f"no valid expression: {error.msg}{column}") from None
     except (RecursionError, MemoryError, ValueError):
-        raise ExpressionError("no valid expression: nested too deeply or not text") from None
-    return Expression(flat, node, hint)
+        raise ExpressionError("no valid expression: nested too deeply, or with a character that none has") from None
+    return Expression(flat, node, hint, _ensured(node, truth=True))
 
 
+@functools.cache
 def members(hint: Hint) -> tuple[Hint, ...]:
     """The alternatives of a union; a type alone is its only member."""
     if _origin(hint) in (Union, types.UnionType):
@@ -154,12 +167,14 @@ def _methods(owner: Any) -> dict[str, Hint]:
     }
 
 
+@functools.cache
 def _optional(hint: Hint) -> bool:
     return any(member in (None, type(None)) for member in members(hint))
 
 
-def _present(hint: Hint) -> list[Hint]:
-    return [member for member in members(hint) if member not in (None, type(None))]
+@functools.cache
+def _present(hint: Hint) -> tuple[Hint, ...]:
+    return tuple(member for member in members(hint) if member not in (None, type(None)))
 
 
 def _union(hints: Iterable[Hint]) -> Hint:
@@ -200,11 +215,12 @@ def _sort(hint: Hint) -> str:
     return str(getattr(hint, "__name__", hint))
 
 
-def _sorts(hint: Hint) -> set[str]:
-    return {_sort(member) for member in members(hint)}
+@functools.cache
+def _sorts(hint: Hint) -> frozenset[str]:
+    return frozenset(_sort(member) for member in members(hint))
 
 
-def _worded(sorts: set[str]) -> str:
+def _worded(sorts: frozenset[str]) -> str:
     return " or ".join(sorted(sorts))
 
 
@@ -213,6 +229,7 @@ class _Checker:
 
     def __init__(self, names: Mapping[str, Hint], present: frozenset[str]) -> None:
         self.names = dict(names)
+        self.depth = 0
         self.present = present
         """Paths that can't be None here, because an earlier part of the condition made sure."""
 
@@ -220,8 +237,12 @@ class _Checker:
         visit = getattr(self, f"_{type(node).__name__.lower()}", None)
         if visit is None:
             raise ExpressionError(f"'{ast.unparse(node)}' is not part of the rule language ({type(node).__name__})")
+        if self.depth >= _DEEPEST:
+            raise ExpressionError("nested too deeply")
+        self.depth += 1
         hint: Hint = visit(node)
-        if _optional(hint) and ast.unparse(node) in self.present:
+        self.depth -= 1
+        if self.present and _optional(hint) and _path(node) in self.present:
             return _union(_present(hint))
         return hint
 
@@ -276,7 +297,9 @@ class _Checker:
                 known = _methods(owner) if _is_fact(owner) else _TEXT_METHODS if owner is str else {}
                 count, result = 0, known.get(func.attr)
             if func.attr not in known:
-                raise ExpressionError(f"'{ast.unparse(func.value)}' has no method '{func.attr}'{did_you_mean(func.attr, known)}")
+                raise ExpressionError(
+                    f"'{ast.unparse(func.value)}' has no method '{func.attr}'{did_you_mean(func.attr, known)}"
+                )
             if len(node.args) != count:
                 raise ExpressionError(f"'{ast.unparse(func)}' takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
             found.append(result)
@@ -346,9 +369,11 @@ class _Checker:
 
     def _identity(self, left: ast.expr, right: ast.expr) -> None:
         if not isinstance(right, ast.Constant) or right.value not in (None, True, False):
-            raise ExpressionError(f"'is' compares with None, True or False; write '{ast.unparse(left)} == {ast.unparse(right)}'")
+            raise ExpressionError(
+                f"'is' compares with None, True or False; write '{ast.unparse(left)} == {ast.unparse(right)}'"
+            )
         hint = self.check(left)
-        if right.value is None and not _optional(hint) and hint is not Any and ast.unparse(left) not in self.present:
+        if right.value is None and not _optional(hint) and hint is not Any and _path(left) not in self.present:
             raise ExpressionError(f"'{ast.unparse(left)}' is never None")
 
     def _membership(self, left: ast.expr, right: ast.expr) -> None:
@@ -380,7 +405,9 @@ class _Checker:
             values = _literals(hint)
             if isinstance(constant, ast.Constant) and values and constant.value is not None and constant.value not in values:
                 words = [str(value) for value in values]
-                raise ExpressionError(f"'{ast.unparse(path)}' is never {constant.value!r}{did_you_mean(str(constant.value), words)}")
+                raise ExpressionError(
+                    f"'{ast.unparse(path)}' is never {constant.value!r}{did_you_mean(str(constant.value), words)}"
+                )
 
     def _of_sort(self, node: ast.expr, sort: str) -> Hint:
         hint = self.needed(node)
@@ -451,7 +478,19 @@ def _ensured(node: ast.expr, truth: bool) -> frozenset[str]:
         says_present = isinstance(operator, ast.IsNot if with_none else (ast.Eq, ast.Is))
         says_absent = isinstance(operator, ast.Is if with_none else (ast.NotEq, ast.IsNot))
         if (says_present and truth) or (says_absent and not truth):
-            return frozenset({ast.unparse(node.left)})
-    if truth and isinstance(node, (ast.Name, ast.Attribute)):
-        return frozenset({ast.unparse(node)})
-    return frozenset()
+            return _paths(node.left)
+    return _paths(node) if truth else frozenset()
+
+
+def _paths(node: ast.expr) -> frozenset[str]:
+    path = _path(node)
+    return frozenset({path}) if path else frozenset()
+
+
+def _path(node: ast.expr) -> str:
+    """A name with attributes as it is written, such as ``mask.fill``; empty for any other expression."""
+    steps: list[str] = []
+    while isinstance(node, ast.Attribute):
+        steps.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(steps)]) if isinstance(node, ast.Name) else ""

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.errors import WirelintError
-from wirelint.facts import EmbeddingFacts, Evidence, FileFacts, InputFacts, ModelFacts, OutputFacts, Place, ReductionFacts, SiteFacts
+from wirelint.facts import (
+    EmbeddingFacts,
+    Evidence,
+    FileFacts,
+    InputFacts,
+    ModelFacts,
+    OutputFacts,
+    Place,
+    ReductionFacts,
+    SiteFacts,
+)
 from wirelint.findings import Finding, Where, fingerprint
 from wirelint.paragraphs import blocks
 from wirelint.printable import printable
-from wirelint.rules.conditions import Expression
-from wirelint.rules.loading import RuleSet
-from wirelint.rules.schema import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from wirelint.rules.conditions import Expression
+    from wirelint.rules.loading import RuleSet
+    from wirelint.rules.schema import Rule
 
 __all__ = ["RuleFailedError", "evaluate", "evaluate_file"]
 
@@ -95,7 +108,9 @@ class _Run:
                     finding = self.judge(rule, entity, {**shared, rule.kind: entity})
                 except _FAILURES as error:
                     cause = printable(f"{type(error).__name__}: {error}", 300)
-                    raise RuleFailedError(f"{rule.path}: the rule '{rule.id}' fails on {printable(self.path)}: {cause}") from error
+                    raise RuleFailedError(
+                        f"{rule.path}: the rule '{rule.id}' fails on {printable(self.path)}: {cause}"
+                    ) from error
                 if finding is not None:
                     self.met |= {(rule.id, None), (rule.id, position)}
                     findings.append(finding)
@@ -107,7 +122,7 @@ class _Run:
         case = next((case for case in rule.cases if case.when is None or case.when.evaluate(names)), None)
         if case is None:
             return None
-        place = _place_of(rule.where.evaluate(names) if rule.where else entity)
+        place = _place_of((rule.where.evaluate(names) if rule.where else None) or entity)
         return Finding(
             rule=rule.id,
             code=rule.code,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wirelint.errors import ConfigurationError
 from wirelint.located import read_yaml
 from wirelint.printable import printable
 from wirelint.rules.schema import Rule, read_rule
 from wirelint.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["RuleSet", "builtin_folder", "load_rules"]
 
@@ -110,7 +113,9 @@ def _refuse_loose_ends(rules: list[Rule]) -> None:
     for rule in rules:
         for name in rule.unless:
             if name not in by_id:
-                raise ConfigurationError(f"{rule.path}: in 'unless': no rule is called '{printable(name)}'{did_you_mean(name, by_id)}")
+                raise ConfigurationError(
+                    f"{rule.path}: in 'unless': no rule is called '{printable(name)}'{did_you_mean(name, by_id)}"
+                )
             if rule.same_entity and by_id[name].kind != rule.kind:
                 raise ConfigurationError(
                     f"{rule.path}: in 'unless': '{name}' is for '{by_id[name].kind}' and this rule for '{rule.kind}', "

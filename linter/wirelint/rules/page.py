@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.paragraphs import reflow
-from wirelint.rules.schema import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirelint.rules.schema import Rule
 
 __all__ = ["as_object", "help_text", "markdown_page", "text_page"]
 
@@ -86,11 +89,17 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
     yield "When it is reported", f"`{rule.when.source}`{_cases(rule)}"
     if rule.unless:
         same = " for the same place" if rule.same_entity else ""
-        yield "When it is not", f"When one of these was reported{same}, which is the cause: {', '.join(f'`{name}`' for name in rule.unless)}."
+        yield (
+            "When it is not",
+            f"When one of these was reported{same}, which is the cause: {', '.join(f'`{name}`' for name in rule.unless)}.",
+        )
     if rule.limits:
         yield "Limits", rule.limits
     if rule.bad or rule.good:
-        yield "Samples", "\n".join([*(f"- reported for `{name}`" for name in rule.bad), *(f"- not for `{name}`" for name in rule.good)])
+        yield (
+            "Samples",
+            "\n".join([*(f"- reported for `{name}`" for name in rule.bad), *(f"- not for `{name}`" for name in rule.good)]),
+        )
     if rule.references:
         yield "References", "\n".join(f"- {reference}" for reference in rule.references)
 
@@ -99,7 +108,8 @@ def _cases(rule: Rule) -> str:
     if len(rule.cases) == 1 and rule.cases[0].when is None:
         return ""
     lines = [
-        f"- {case.severity}, confidence {case.confidence}: {f'`{case.when.source}`' if case.when else 'otherwise'}" for case in rule.cases
+        f"- {case.severity}, confidence {case.confidence}: {f'`{case.when.source}`' if case.when else 'otherwise'}"
+        for case in rule.cases
     ]
     return "\n\n" + "\n".join(lines)
 

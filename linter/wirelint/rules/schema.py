@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from wirelint.facts import ENTITIES, Evidence, FileFacts, InputFacts, OutputFacts, Place
 from wirelint.findings import Confidence, Severity
-from wirelint.located import Document
 from wirelint.printable import printable
 from wirelint.rules.conditions import Expression, ExpressionError, Hint, compile_expression, members, names_for
 from wirelint.rules.templates import Template, compile_template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from wirelint.located import Document
 
 __all__ = ["FAMILIES", "Case", "Rule", "read_rule"]
 
@@ -73,6 +76,7 @@ class Rule:
     Attributes:
         kind: the kind of fact it is for, a key of :data:`wirelint.facts.ENTITIES`.
         cases: in order; the first whose circumstance holds decides.
+        message: unless the case has its own.
         family: the folder that holds the file.
         path: the file.
         builtin: it ships with wirelint.
@@ -83,6 +87,7 @@ class Rule:
     kind: str
     when: Expression
     cases: tuple[Case, ...]
+    message: Template
     what: str
     why: Template
     mend: Template
@@ -111,10 +116,6 @@ class Rule:
         """How sure it is when it is at its worst."""
         return min(self.cases, key=lambda case: case.severity.rank).confidence
 
-    @property
-    def message(self) -> Template:
-        return self.cases[-1].message
-
 
 def read_rule(document: Document, family: str, *, builtin: bool) -> Rule:
     """Checks a rule file.
@@ -135,6 +136,7 @@ def read_rule(document: Document, family: str, *, builtin: bool) -> Rule:
     kind = document.word("for", among=ENTITIES)
     reader.names = names_for(kind)
     reader.given = when = reader.condition("when")
+    message = _one_line(reader.template("message"))
     same = document.word("same", among=frozenset({"model", "entity"})) if "same" in keys else "model"
     if same == "entity" and "unless" not in keys:
         raise document.error("'same' says how far 'unless' reaches, and there is no 'unless'", "same")
@@ -143,7 +145,8 @@ def read_rule(document: Document, family: str, *, builtin: bool) -> Rule:
         code=_code(reader, family, builtin=builtin),
         kind=kind,
         when=when,
-        cases=_cases(reader),
+        cases=_cases(reader, message),
+        message=message,
         what=document.text("what").strip(),
         why=reader.template("why"),
         mend=reader.template("mend"),
@@ -204,7 +207,9 @@ class _Reader:
             return ()
         return self.document.texts("examples", key) if key in self.document.mapping("examples", known=_EXAMPLE_KEYS) else ()
 
-    def _compiled(self, compiler: Callable[[str, Mapping[str, Hint], Expression | None], Compiled], *route: str | int) -> Compiled:
+    def _compiled(
+        self, compiler: Callable[[str, Mapping[str, Hint], Expression | None], Compiled], *route: str | int
+    ) -> Compiled:
         text = self.document.text(*route).strip()
         try:
             return compiler(text, self.names, self.given)
@@ -222,14 +227,15 @@ def _code(reader: _Reader, family: str, *, builtin: bool) -> str:
         if not code.startswith(f"WL{wanted}"):
             raise reader.document.error(f"codes of the family '{family}' start with WL{wanted}, and this is {code}", "code")
     elif code.startswith("WL"):
-        raise reader.document.error(f"codes that start with WL are the built-in rules'; choose another prefix than in {code}", "code")
+        raise reader.document.error(
+            f"codes that start with WL are the built-in rules'; choose another prefix than in {code}", "code"
+        )
     return code
 
 
-def _cases(reader: _Reader) -> tuple[Case, ...]:
+def _cases(reader: _Reader, message: Template) -> tuple[Case, ...]:
     document = reader.document
     keys = document.data
-    message = _one_line(reader.template("message"))
     confidence = Confidence(document.word("confidence", among=_CONFIDENCES)) if "confidence" in keys else None
     if not isinstance(keys["severity"], list):
         if confidence is None:
@@ -240,7 +246,9 @@ def _cases(reader: _Reader) -> tuple[Case, ...]:
         raise document.error("'severity' has no case", "severity")
     for index, case in enumerate(cases[:-1]):
         if case.when is None:
-            raise document.error("only the last case may be without 'when': those after it are never reached", "severity", index)
+            raise document.error(
+                "only the last case may be without 'when': those after it are never reached", "severity", index
+            )
     return cases
 
 
@@ -277,4 +285,3 @@ def _is_place(hint: Hint) -> bool:
 def _are_texts(hint: Hint, texts: tuple[type, ...]) -> bool:
     arguments = [part for part in getattr(hint, "__args__", ()) if part is not Ellipsis]
     return bool(arguments) and all(argument in texts for argument in arguments)
-

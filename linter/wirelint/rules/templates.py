@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.facts import Evidence
 from wirelint.printable import printable
 from wirelint.rules.conditions import Expression, ExpressionError, Hint, compile_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Template", "compile_template", "shown"]
 

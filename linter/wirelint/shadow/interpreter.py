@@ -17,7 +17,7 @@ from wirelint.graph import Graph, Op, Value
 from wirelint.ops import VOCABULARY, Family, family
 from wirelint.shadow.labels import UNMODELLED, Layout
 from wirelint.shadow.transfer import REGISTRY, Context
-from wirelint.shadow.value import DataDependentError, ExecutionError, Shadow, present
+from wirelint.shadow.value import HUGE, DataDependentError, ExecutionError, Shadow, present
 
 __all__ = ["BudgetError", "Constants", "Run", "Stop", "run"]
 
@@ -77,8 +77,9 @@ class Run:
 class Constants:
     """The shadows of a graph's constants, made once and shared by all runs.
 
-    Weights are never loaded: a constant is, when it is small, or when it is no weight by what reads it (a mask, a table
-    of positions).
+    Weights are never read.  A constant is, when it is an integer or a truth value (shapes, indices, masks), a single number,
+    or a floating tensor that is used as a mask would be; and of those tensors only the ones that do mask: that hold hugely
+    negative numbers, or the same number everywhere.
     """
 
     def __init__(self) -> None:
@@ -94,20 +95,35 @@ class Constants:
     def _load(self, value: Value) -> Shadow:
         tensor = value.constant
         assert tensor is not None
-        held = None
         try:
-            held = tensor.load(_LARGE if self._telling(value) else _SMALL)
+            held = tensor.load(self._limit(value))
         except ModelFileError:
             held = None  # reported as a problem of the file
-        if held is None or held.dtype.kind not in "fiubV" or tensor.dtype is DType.STRING:
+        if held is None or tensor.dtype in (DType.STRING, DType.UNKNOWN) or held.dtype.kind == "c":
             return Shadow.unknown(tensor.shape, tensor.dtype)
+        if tensor.dtype.is_float and held.size > 1:
+            numbers = held.astype(np.float64)
+            with np.errstate(all="ignore"):
+                telling = not (np.abs(numbers) < HUGE).all() or (numbers == numbers.flat[0]).all()
+            if not telling:
+                return Shadow.unknown(tensor.shape, tensor.dtype)
         return Shadow.known(held, tensor.dtype)
 
     @staticmethod
-    def _telling(value: Value) -> bool:
-        if value.dtype.is_float and any(family(op.kind) in _WEIGHTS or op.kind == "Gather" and not slot for op, slot in value.consumers):
-            return False
-        return value.dtype.bits <= 8 or not value.dtype.is_float or len(value.shape or ()) != 2
+    def _limit(value: Value) -> int:
+        """How many elements a constant may have to be read."""
+        tensor = value.constant
+        assert tensor is not None
+        rank = len(tensor.shape)
+        if not tensor.dtype.is_float:
+            # Eight bits or less in a matrix are a quantised weight; old causal masks of bytes are square and of rank 4.
+            narrow = tensor.dtype is not DType.BOOL and tensor.dtype.bits <= 8
+            return 1 if narrow and rank >= 2 and not (rank == 4 and tensor.shape[-1] == tensor.shape[-2]) else _LARGE
+        if rank < 2:
+            return 1
+        if any(family(op.kind) in _WEIGHTS or family(op.kind) is Family.LOOKUP and not slot for op, slot in value.consumers):
+            return 1
+        return _LARGE if tensor.shape[-1] == tensor.shape[-2] else _SMALL
 
 
 @dataclass(slots=True)

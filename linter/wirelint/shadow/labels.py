@@ -16,6 +16,7 @@ __all__ = [
     "NO_LABELS",
     "SCALE_PADDED",
     "SCALE_ROWS",
+    "SHIFTED",
     "UNMODELLED",
     "Layout",
     "Part",
@@ -30,7 +31,9 @@ SCALE_PADDED: Final = np.uint64(1 << 2)
 """Padded content, but only through the scale of a dynamic quantiser."""
 SCALE_ROWS: Final = (np.uint64(1 << 3), np.uint64(1 << 4))
 """Row 0, the other rows, but only through the scale of a dynamic quantiser."""
-_FIRST_FREE: Final = 5
+SHIFTED: Final = np.uint64(1 << 5)
+"""A running sum went over padded positions that were recognised by their id: were they not padding, it would differ."""
+_FIRST_FREE: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +44,17 @@ class Part:
         name: what it is called in ``depends_on``: its role.
         real: labels of its elements at real positions, for row 0 and for the other rows.
         padded: likewise at padded positions; equal to ``real`` for inputs that have none.
-        structure: labels of *where* its padding is, as far as the graph finds that out by comparing its elements.
+        gaps: labels of *where* its padding is, as far as the graph finds that out by comparing its elements.
     """
 
     name: str
     real: tuple[np.uint64, np.uint64]
     padded: tuple[np.uint64, np.uint64]
-    structure: tuple[np.uint64, np.uint64]
+    gaps: tuple[np.uint64, np.uint64]
 
     @property
     def every(self) -> np.uint64:
-        return np.bitwise_or.reduce([*self.real, *self.padded, *self.structure], dtype=np.uint64)  # type: ignore[no-any-return]
+        return np.bitwise_or.reduce([*self.real, *self.padded, *self.gaps], dtype=np.uint64)  # type: ignore[no-any-return]
 
 
 class Layout:
@@ -70,7 +73,7 @@ class Layout:
         self.parts: dict[str, Part] = {}
         self._free = _FIRST_FREE
         self.padded = NO_LABELS
-        self.structure = NO_LABELS
+        self.gaps = NO_LABELS
         self.rows = [NO_LABELS, NO_LABELS]
         self._to_structure: list[tuple[np.uint64, np.uint64]] = []
 
@@ -92,13 +95,13 @@ class Layout:
         if name not in self.parts:
             real = self._pair()
             if padded:
-                pads, structure = self._pair(), self._pair()
+                pads, gaps = self._pair(), self._pair()
                 self.padded |= pads[0] | pads[1]
-                self.structure |= structure[0] | structure[1]
-                self._to_structure += [*zip(pads, structure, strict=True), *zip(real, structure, strict=True)]
+                self.gaps |= gaps[0] | gaps[1]
+                self._to_structure += zip(pads, gaps, strict=True)
             else:
-                pads = structure = real
-            self.parts[name] = Part(name, real, pads, structure)
+                pads = gaps = real
+            self.parts[name] = Part(name, real, pads, gaps)
         return self.parts[name]
 
     def as_structure(self, labels: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
@@ -110,9 +113,8 @@ class Layout:
         if not self._to_structure or not (labels & self.padded).any():
             return labels
         moved = labels & ~self.padded
-        for content, structure in self._to_structure:
-            if content & self.padded:
-                moved = moved | np.where(labels & content, structure, NO_LABELS)
+        for content, gap in self._to_structure:
+            moved = moved | np.where(labels & content, gap, NO_LABELS)
         return moved
 
     def as_scale(self, labels: np.uint64) -> np.uint64:

@@ -107,6 +107,7 @@ class Shadow:
             settled = ~np.isfinite(value)
             if settled.any():
                 exact = exact | settled
+                labels = np.where(settled, anchor, labels)
         return cls(tuple(shape), dtype, labels, value, exact, anchor)
 
     # -- questions ------------------------------------------------------------------------------------------------------

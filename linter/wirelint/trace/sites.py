@@ -183,7 +183,10 @@ def _site(op: Op, flow: Flow) -> Site | None:
     value = _weighted(op.outputs[0], flow)
     if value is None:
         return None
-    return Site(op, scores, product.inputs[0], product.inputs[1], value, tuple(terms), fused=False)
+    query, key = product.inputs[0], product.inputs[1]
+    if not flow[key].reach:
+        query, key = key, query  # learned queries, written as a projection of the keys
+    return Site(op, scores, query, key, value, tuple(terms), fused=False)
 
 
 def find_sites(graph: Graph, flow: Flow) -> list[Site]:

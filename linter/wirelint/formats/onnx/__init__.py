@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wirelint.formats.onnx.external import ExternalFiles
 from wirelint.formats.onnx.reader import GraphReader, opset_versions
 from wirelint.formats.onnx.tensors import TensorReader
 from wirelint.formats.onnx.wire import read_skeleton
 from wirelint.graph import Model
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["read"]
 

@@ -8,7 +8,6 @@ node's own results; what takes several operators is put together with :meth:`Nod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +19,8 @@ from wirelint.formats.onnx.infer import infer_dtypes, infer_rank
 from wirelint.graph import Graph, Op, Origin, Tensor, Value
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onnx import AttributeProto, GraphProto, SparseTensorProto, TensorProto
 
 __all__ = ["Bodies", "Builder", "Node"]
@@ -48,6 +49,7 @@ class Builder:
         kind: str,
         inputs: Sequence[Value | None],
         outputs: list[Value],
+        *,
         attrs: dict[str, Any],
         origin: Origin,
         bodies: dict[str, Graph] | None = None,
@@ -86,6 +88,7 @@ class Node:
         self,
         path: Path,
         op_type: str,
+        *,
         version: int,
         inputs: list[Value | None],
         outputs: list[Value],
@@ -108,8 +111,8 @@ class Node:
 
     def fault(self, reason: str) -> ModelFileError:
         """The error that says what is wrong with this node."""
-        name = f" '{self.origin.name}'" if self.origin.name else f" that yields '{self.outputs[0].name}'" if self.outputs else ""
-        return ModelFileError(self.path, "invalid-graph", f"{self.origin.op_type} node{name} {reason}")
+        name = self.origin.name or (self.outputs[0].name if self.outputs else "")
+        return ModelFileError(self.path, "invalid-graph", f"node {name!r} ({self.origin.op_type!r}) {reason}")
 
     def operand(self, slot: int) -> Value | None:
         """The operand at ``slot``, or None when it is left out."""
@@ -176,21 +179,21 @@ class Node:
             ModelFileError: the attribute is missing, or its graph is invalid.
         """
         if name not in self._attributes:
-            raise self.fault(f"lacks its subgraph '{name}'")
+            raise self.fault(f"lacks its subgraph {name!r}")
         return self._bodies.subgraph(self._typed(name, "g", 5).g, self)
 
     def _typed(self, name: str, field: str, number: int) -> AttributeProto:
         attribute = self._attributes[name]
         # Files of IR version 1 leave the type out; the field that is set then decides.
         if attribute.type != number and not (attribute.type == 0 and getattr(attribute, field)):
-            raise self.fault(f"has an attribute '{name}' of the wrong type")
+            raise self.fault(f"has an attribute {name!r} of the wrong type")
         return attribute
 
     # -- building ------------------------------------------------------------------------------------------------------
 
     def emit(self, kind: str, inputs: Sequence[Value | None], *, bodies: dict[str, Graph] | None = None, **attrs: Any) -> Op:
         """Add the operator that yields the node's results."""
-        return self._builder.add(kind, inputs, self.outputs, attrs, self.origin, bodies)
+        return self._builder.add(kind, inputs, self.outputs, attrs=attrs, origin=self.origin, bodies=bodies)
 
     def give(self, slot: int, value: Value) -> Value:
         """Make ``value`` the node's result at ``slot`` and return the result, for operators that read it further on.
@@ -203,7 +206,7 @@ class Node:
         result = self.outputs[slot]
         op = value.producer
         if op is None or value.name or value.consumers or op.origin is not self.origin:
-            self._builder.add("Identity", [value], [result], {}, self.origin)
+            self._builder.add("Identity", [value], [result], attrs={}, origin=self.origin)
             return result
         op.outputs[next(at for at, output in enumerate(op.outputs) if output is value)] = result
         result.producer = op
@@ -218,14 +221,14 @@ class Node:
     def compute_many(self, kind: str, count: int, *inputs: Value | None, **attrs: Any) -> list[Value]:
         """Add an operator in between and return its ``count`` results."""
         outputs = [Value("") for _ in range(count)]
-        self._builder.add(kind, inputs, outputs, attrs, self.origin)
+        self._builder.add(kind, inputs, outputs, attrs=attrs, origin=self.origin)
         return outputs
 
     def detached(
         self, kind: str, inputs: Sequence[Value | None], outputs: list[Value], bodies: dict[str, Graph], **attrs: Any
     ) -> Op:
         """An operator for a subgraph that the lowering makes itself: linked to its operands, but not added to this graph."""
-        return Builder().add(kind, inputs, outputs, attrs, self.origin, bodies)
+        return Builder().add(kind, inputs, outputs, attrs=attrs, origin=self.origin, bodies=bodies)
 
     def constant(self, array: npt.ArrayLike, dtype: DType = DType.I64) -> Value:
         """A small constant."""
@@ -246,8 +249,14 @@ class Node:
         return self.compute("Gather", self.compute("Shape", value), self.constant([axis]), axis=0)
 
     def axes_from(self, value: Value, first: int) -> Value:
-        """The axes ``first``, ``first + 1``, ... of ``value`` (i64, 1-D), computed when the rank is not known."""
+        """The axes ``first``, ``first + 1``, ... of ``value`` (i64, 1-D), computed when the rank is not known.
+
+        Raises:
+            ModelFileError: ``value`` has no axis ``first``.
+        """
         rank = infer_rank(value)
+        if rank is not None and not -rank <= first <= rank:
+            raise self.fault(f"names axis {first} of a tensor of rank {rank}")
         if rank is not None:
             return self.constant(np.arange(first if first >= 0 else rank + first, rank))
         counted = self.compute("Gather", self.compute("Shape", self.compute("Shape", value)), self.constant(0), axis=0)

@@ -7,12 +7,15 @@ of the files before anything is read (https://github.com/onnx/onnx/blob/main/doc
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from wirelint.formats.onnx.wire import LFS_PREFIX
 from wirelint.graph import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["ExternalFiles"]
 
@@ -55,21 +58,25 @@ class ExternalFiles:
     def problems(self) -> Sequence[Problem]:
         """One problem for each file, however many tensors it concerns."""
         found = [
-            Problem(file.rule, f"external data '{location}' ({_count(file.tensors)}) {file.reason}", subject=location)
+            Problem(file.rule, f"external data {location!r} ({_count(file.tensors)}) {file.reason}", subject=location)
             for location, file in self._files.items()
             if file.rule
         ]
         for where, tensors in self._outside.items():
             name, reason = tensors[0]
             others = f" (and {len(tensors) - 1} more)" if len(tensors) > 1 else ""
-            message = f"the elements of '{name}'{others} do not fit: {reason}; the file is truncated or was changed: export it again"
+            message = (
+                f"the elements of {name!r}{others} do not fit: {reason}; the file is truncated or was changed: export it again"
+            )
             found.append(Problem("weights-out-of-bounds", message, subject=where or name))
         return found
 
     def _inspect(self, location: str) -> _File:
         path = self._folder / location
         if not location or "\0" in location or "\\" in location or _leads_out(location):
-            reason = "is not a plain relative path inside the model's folder, so it was not read; save the model with data beside it"
+            reason = (
+                "is not a plain relative path inside the model's folder, so it was not read; save the model with data beside it"
+            )
             return _File(path, rule="external-path-escape", reason=reason)
         try:
             resolved = path.resolve()
@@ -94,4 +101,4 @@ def _leads_out(location: str) -> bool:
 
 
 def _count(tensors: Sequence[str]) -> str:
-    return f"tensor '{tensors[0]}'" if len(tensors) == 1 else f"{len(tensors)} tensors, the first '{tensors[0]}'"
+    return f"tensor {tensors[0]!r}" if len(tensors) == 1 else f"{len(tensors)} tensors, the first {tensors[0]!r}"

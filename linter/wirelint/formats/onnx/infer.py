@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.dtypes import DType
-from wirelint.graph import Op, Value
 from wirelint.ops.vocabulary import VOCABULARY, Family
+
+if TYPE_CHECKING:
+    from wirelint.graph import Op, Value
 
 __all__ = ["constant_ints", "infer_dtypes", "infer_rank"]
 
@@ -43,7 +45,7 @@ def infer_dtypes(kind: str, inputs: Sequence[Value | None], attrs: Mapping[str, 
         first = _dtype(inputs[at]) if 0 <= at < len(inputs) else DType.UNKNOWN
         rest = DType.I64 if kind in ("TopK", "MaxPool", "Unique") else first
         known = [first] + [rest] * (count - 1)
-    return known + [DType.UNKNOWN] * (count - len(known))
+    return (known + [DType.UNKNOWN] * count)[:count]
 
 
 def _dtype(value: Value | None) -> DType:
@@ -94,9 +96,11 @@ def _rank_operands(value: Value) -> list[Value]:
 
 _KEEPS_RANK = (Family.UNARY, Family.NORMALISE, Family.SOFTMAX, Family.QUANTISE, Family.SCAN, Family.POOL, Family.ROTARY)
 _MOVES_WITHIN_RANK = frozenset(
-    ("Identity", "Cast", "Concat", "Split", "Slice", "Pad", "Tile", "Trilu", "Flip", "Roll", "ReverseSequence", "Transpose")
-    + ("GatherElements", "ScatterElements", "ScatterND", "Conv", "ConvTranspose", "Attention", "Resize", "DepthToSpace")
-    + ("SpaceToDepth", "BitCast", "TopK")
+    {
+        *("Identity", "Cast", "BitCast", "Concat", "Split", "Slice", "Pad", "Tile", "Trilu", "Flip", "Roll", "ReverseSequence"),
+        *("Transpose", "GatherElements", "ScatterElements", "ScatterND", "Conv", "ConvTranspose", "Attention", "Resize"),
+        *("DepthToSpace", "SpaceToDepth", "TopK"),
+    }
 )
 
 _Known = Mapping[int, int | None]

@@ -8,15 +8,17 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.infer import infer_rank
 from wirelint.formats.onnx.lower_masks import KeyMask, key_mask
 from wirelint.formats.onnx.lower_math import add_bias
 from wirelint.formats.onnx.registry import MICROSOFT, lower
-from wirelint.graph import Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Dim, Value
 
 __all__ = ["fused_attention"]
 
@@ -56,11 +58,11 @@ def _attention(node: Node) -> None:
     ``is_causal`` counts from the keys that precede the queries: none without a cache (top-left), the past with one
     (bottom-right), ``nonpad_kv_seqlen - queries`` of each row with an external cache, for which the mask is written out.
     """
-    query, key, value, mask = node.need(0), node.need(1), node.need(2), node.operand(3)
+    query, key, value, mask = node.need(0), node.need(1), node.need(2), _full_width_mask(node)
     past_key, past_value, lengths = node.operand(4), node.operand(5), node.operand(6)
-    causal, left, right = bool(node.integer("is_causal", 0)), node.integer("left_window_size", -1), node.integer("right_window_size", -1)
-    causal = causal or right == 0
-    if right > 0 or (lengths is not None and (causal or left >= 0)):
+    left, right = node.integer("left_window_size", -1), node.integer("right_window_size", -1)
+    causal = bool(node.integer("is_causal", 0)) or right == 0
+    if _needs_window_mask(node, causal=causal, left=left, right=right):
         mask = _window_mask(node, mask, lengths, (left, 0 if causal else right))
         causal, left = False, -1
     attrs = _given(
@@ -71,9 +73,41 @@ def _attention(node: Node) -> None:
     )
     attrs["causal"] = "none" if not causal else "top-left" if past_key is None else "bottom-right"
     operands = [query, key, value, mask, past_key, past_value, lengths]
-    results = node.compute_many("Attention", 3, *operands, mask_fill=_MINUS_INFINITY, window=left, **attrs)
+    results = node.compute_many("Attention", 3, *operands, mask_fill=_MINUS_INFINITY, window=left, empty_row="zero", **attrs)
     for slot, result in enumerate(results[: len(node.outputs)]):
         node.give(slot, result)
+
+
+def _full_width_mask(node: Node) -> Value | None:
+    """The mask; where it is declared narrower than the keys of an external cache, the rest is masked."""
+    mask, key = node.operand(3), node.need(1)
+    if mask is None or node.operand(4) is not None:
+        return mask
+    width, keys = _declared_dim(mask, -1), _declared_dim(key, -2)
+    if not isinstance(width, int) or not isinstance(keys, int) or width in (1, keys) or width > keys:
+        return mask
+    outside = node.constant(mask.dtype is not DType.BOOL and _MINUS_INFINITY, mask.dtype)
+    return node.compute("Pad", mask, node.constant([0, keys - width]), outside, node.constant([-1]), mode="constant")
+
+
+def _declared_dim(value: Value, axis: int) -> Dim:
+    """The declared length along a negative ``axis``; None when there is none."""
+    return value.shape[axis] if value.shape is not None and len(value.shape) >= -axis else None
+
+
+def _needs_window_mask(node: Node, *, causal: bool, left: int, right: int) -> bool:
+    """True when the canonical ``causal`` and ``window`` can't say what the queries see.
+
+    They count from the last key, which is right for new keys and queries of equal number only; and a window without
+    causality has a right side.
+    """
+    if right > 0 or (left >= 0 and not causal):
+        return True
+    if not causal:
+        return False
+    queries, keys = _declared_dim(node.need(0), -2), _declared_dim(node.need(1), -2)
+    uneven = isinstance(queries, int) and isinstance(keys, int) and queries != keys
+    return node.operand(6) is not None or (node.operand(4) is not None and uneven)
 
 
 def _window_mask(node: Node, mask: Value | None, lengths: Value | None, window: tuple[int, int]) -> Value:
@@ -123,8 +157,16 @@ def _steps(node: Node, count: Value) -> Value:
 @lower("Attention", domain=MICROSOFT)
 def _microsoft_attention(node: Node) -> None:
     """Operands: input, weights, bias, mask_index, past, attention_bias, past_sequence_length."""
-    past, bias, length = node.operand(4), node.operand(5), node.operand(6)
-    fused_attention(node, node.need(0), node.need(1), node.operand(2), node.operand(3), past, bias, length)
+    fused_attention(
+        node,
+        node.need(0),
+        node.need(1),
+        node.operand(2),
+        mask=node.operand(3),
+        past=node.operand(4),
+        attention_bias=node.operand(5),
+        past_length=node.operand(6),
+    )
 
 
 @lower("DecoderMaskedSelfAttention", domain=MICROSOFT)
@@ -138,6 +180,7 @@ def fused_attention(
     data: Value,
     weights: Value,
     bias: Value | None,
+    *,
     mask: Value | None,
     past: Value | None = None,
     attention_bias: Value | None = None,
@@ -196,7 +239,10 @@ def _shorten_past(node: Node, operands: _Operands, length: Value | None) -> None
 
 
 def _emit_attention(node: Node, operands: _Operands, heads: int | None, **attrs: Any) -> list[Value]:
-    """A canonical Attention with the attributes that its com.microsoft forms share; ``unidirectional`` counts from the past's end."""
+    """A canonical Attention with the attributes that its com.microsoft forms share.
+
+    ``unidirectional`` lets a query see the whole past and the new keys up to its own.
+    """
     shared = _given(q_num_heads=heads, kv_num_heads=heads, scale=node.real("scale", None))
     shared["causal"] = "bottom-right" if node.integer("unidirectional", 0) else "none"
     shared["mask_fill"] = node.real("mask_filter_value", -10000.0)
@@ -293,7 +339,7 @@ def _group_query_attention(node: Node) -> None:
     behind those of the past: at 0, 1, ... in a prompt, at ``seqlens_k + 1 - queries`` and on while decoding.
     """
     if node.text("k_quant_type", "NONE") != "NONE" or node.operand(16) is not None:
-        node.emit("PackedAttention", [node.need(0), node.operand(1), node.operand(2), None, node.operand(3), node.operand(4), node.need(5)])
+        _emit_packed(node, lengths=5)
         return
     heads, kv_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = _grouped_operands(node, heads, kv_heads)
@@ -319,6 +365,12 @@ def _group_query_attention(node: Node) -> None:
     )
     for slot, result in enumerate(results[: len(node.outputs)]):
         node.give(slot, result)
+
+
+def _emit_packed(node: Node, lengths: int) -> None:
+    """Attention with an unusual cache or mask; query, key, value, past_key and past_value are the first operands."""
+    query, key, value, past_key, past_value = (node.operand(slot) for slot in range(5))
+    node.emit("PackedAttention", [query, key, value, None, past_key, past_value, node.operand(lengths)])
 
 
 def _grouped_operands(node: Node, heads: int, kv_heads: int) -> tuple[Value, Value, Value]:
@@ -360,14 +412,14 @@ def _rotated(node: Node, value: Value, positions: Value, heads: int) -> Value:
 @lower("SparseAttention", domain=MICROSOFT)
 def _sparse_attention(node: Node) -> None:
     """Which blocks of keys a query sees is written in two index tensors; of them only the lengths (operand 8) are kept."""
-    node.emit("PackedAttention", [node.need(0), node.operand(1), node.operand(2), None, node.operand(3), node.operand(4), node.operand(8)])
+    _emit_packed(node, lengths=8)
 
 
 @lower("RotaryEmbedding", domain=MICROSOFT)
 def _microsoft_rotary_embedding(node: Node) -> None:
     """Operands: input, position_ids, cos_cache, sin_cache; one position id of shape [1] is that of the first token."""
     data, positions = node.need(0), node.need(1)
-    attrs = {
+    attrs: dict[str, Any] = {
         "interleaved": node.integer("interleaved", 0),
         "rotary_dim": node.integer("rotary_embedding_dim", 0),
         "num_heads": node.integer("num_heads", 0),

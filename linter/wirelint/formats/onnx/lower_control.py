@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.registry import lower
 from wirelint.graph import Graph, Tensor, Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
 
 __all__: list[str] = []
 
@@ -27,7 +31,7 @@ def _loop(node: Node) -> None:
     """Scan outputs are stacked along a new first axis."""
     carried = max(len(node.inputs) - 2, 0)
     body = node.body("body")
-    if len(body.inputs) != carried + 2 or len(body.outputs) != len(node.outputs) + 1:
+    if len(body.inputs) != carried + 2 or len(body.outputs) != len(node.outputs) + 1 or len(node.outputs) < carried:
         raise node.fault(f"carries {carried} states, its body takes {len(body.inputs)} and yields {len(body.outputs)} values")
     _take_types(node.outputs, body.outputs[1:])
     stacked = len(node.outputs) - carried
@@ -42,8 +46,7 @@ def _scan(node: Node) -> None:
     scanned = node.integer("num_scan_inputs", 0)
     carried = len(node.inputs) - scanned
     body = node.body("body")
-    if carried < 0 or len(body.inputs) != len(node.inputs) or len(body.outputs) != len(node.outputs):
-        raise node.fault("and its body disagree about the number of inputs or results")
+    _check_scan(node, body, carried, len(node.inputs))
     _take_types(node.outputs, body.outputs)
     stacked = len(node.outputs) - carried
     attrs = _loop_attributes(
@@ -56,14 +59,20 @@ def _scan(node: Node) -> None:
     node.emit("Loop", [None, None, *node.inputs], bodies={"body": _as_loop_body(body)}, **attrs)
 
 
+def _check_scan(node: Node, body: Graph, carried: int, operands: int) -> None:
+    if not 0 <= carried <= min(operands, len(node.outputs)):
+        raise node.fault(f"can't carry {carried} states")
+    if len(body.inputs) != operands or len(body.outputs) != len(node.outputs):
+        raise node.fault("and its body disagree about the number of inputs or results")
+
+
 def _batched_scan(node: Node) -> None:
     """Scan of opset 8 runs its body for each row of the batch apart: a loop over rows around a loop over positions."""
     scanned = node.integer("num_scan_inputs", 0)
     operands = node.inputs[1:]
     carried = len(operands) - scanned
     body = node.body("body")
-    if carried < 0 or len(body.inputs) != len(operands) or len(body.outputs) != len(node.outputs):
-        raise node.fault("and its body disagree about the number of inputs or results")
+    _check_scan(node, body, carried, len(operands))
     if node.operand(0) is not None:
         node.emit("Opaque", node.inputs)
         return

@@ -11,12 +11,15 @@ A tensor called ``mask_index`` or ``key_padding_mask`` is told by its rank:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.infer import infer_rank
-from wirelint.graph import Value
 from wirelint.ops.vocabulary import VOCABULARY, Family
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Value
 
 __all__ = ["KeyMask", "key_mask"]
 
@@ -91,7 +94,9 @@ def _bounds_form(mask: Value, query: Value) -> str:
     if length is not None and length == batch:
         return "lengths"
     source = mask
-    while source.producer is not None and source.producer.kind in ("Cast", "Identity") and source.producer.inputs[0] is not None:
+    while (
+        source.producer is not None and source.producer.kind in ("Cast", "Identity") and source.producer.inputs[0] is not None
+    ):
         source = source.producer.inputs[0]
     op = source.producer
     if op is not None and VOCABULARY[op.kind].family is Family.REDUCE:

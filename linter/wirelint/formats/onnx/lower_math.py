@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.infer import infer_rank
 from wirelint.formats.onnx.registry import AI_ONNX_ML, MICROSOFT, lower
-from wirelint.graph import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Value
 
 __all__ = ["activate", "add_bias", "conv_lists", "gemm", "scalar", "scaled"]
 
@@ -52,11 +56,24 @@ def _swiglu(node: Node) -> None:
     node.give(0, node.compute("Mul", gate, node.need(1)))
 
 
+def _centred(node: Node, codes: Value, zero_point: Value) -> Value:
+    """Codes without their zero point, as int32."""
+    wide, point = (node.compute("Cast", value, dtype=DType.I32) for value in (codes, zero_point))
+    return node.compute("Sub", wide, point)
+
+
 @lower("ConvInteger")
 def _conv_integer(node: Node) -> None:
-    """The zero points shift all elements alike; the canonical form drops them."""
+    """The data's zero point is taken off; a constant one of the weights, which no analysis reads, is dropped."""
+    data, weight, zero_point, shift = node.need(0), node.need(1), node.operand(2), node.operand(3)
+    if zero_point is not None:
+        data = _centred(node, data, zero_point)
+    if shift is not None and shift.constant is None:
+        rank = infer_rank(weight)
+        per_filter = infer_rank(shift) == 1 and rank is not None
+        weight = _centred(node, weight, node.compute("Unsqueeze", shift, node.constant(list(range(1, rank or 1)))) if per_filter else shift)
     attrs = {"auto_pad": node.text("auto_pad", "NOTSET"), "group": node.integer("group", 1)}
-    node.give(0, node.compute("Conv", node.need(0), node.need(1), **attrs, **conv_lists(node)))
+    node.give(0, node.compute("Conv", data, weight, **attrs, **conv_lists(node)))
     node.outputs[0].dtype = DType.I32
 
 
@@ -229,4 +246,3 @@ def _scaler(node: Node) -> None:
 def _array_feature_extractor(node: Node) -> None:
     """Picks features along the last axis."""
     node.emit("Gather", [node.need(0), node.need(1)], axis=-1)
-

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.dtypes import BY_NUMBER
 from wirelint.formats.onnx.infer import infer_rank
 from wirelint.formats.onnx.registry import MICROSOFT, lower
 from wirelint.graph import Tensor, Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
 
 __all__: list[str] = []
 
@@ -89,8 +93,11 @@ def _bit_cast(node: Node) -> None:
 
 @lower("Dropout")
 def _dropout(node: Node) -> None:
-    """Inference: the data pass; the mask, where asked for, is all True."""
-    data = node.need(0)
+    """Inference: the data pass; the mask, where asked for, is all True.  In training it is left unmodelled."""
+    data, training = node.need(0), node.operand(2)
+    if training is not None and training.constant is None:
+        node.emit("Opaque", node.inputs)
+        return
     node.give(0, data)
     if node.wants(1):
         ones = Tensor.of([True], DType.BOOL)
@@ -128,7 +135,12 @@ def _upsample(node: Node) -> None:
     """Upsample (until opset 9) is Resize with asymmetric coordinates that are rounded down."""
     scales = node.operand(1) or node.constant(list(node.reals("scales", ())), DType.F32)
     mode = node.text("mode", "nearest")
-    attrs = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "antialias": 0}
+    attrs: dict[str, Any] = {
+        "mode": mode,
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+        "antialias": 0,
+    }
     node.emit("Resize", [node.need(0), None, scales], **attrs)
 
 
@@ -141,7 +153,7 @@ def _resize(node: Node) -> None:
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         node.emit("Opaque", node.inputs)
         return
-    attrs = {
+    attrs: dict[str, Any] = {
         "mode": node.text("mode", "nearest"),
         "coordinate_transformation_mode": node.text("coordinate_transformation_mode", "half_pixel"),
         "nearest_mode": node.text("nearest_mode", "round_prefer_floor"),
@@ -165,8 +177,15 @@ def _grid_sample(node: Node) -> None:
     """Opset 20 renamed the modes of opset 16."""
     mode = node.text("mode", "linear")
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-    attrs = {"padding_mode": node.text("padding_mode", "zeros"), "align_corners": node.integer("align_corners", 0)}
+    attrs: dict[str, Any] = {
+        "padding_mode": node.text("padding_mode", "zeros"),
+        "align_corners": node.integer("align_corners", 0),
+    }
     node.emit("GridSample", [node.need(0), node.need(1)], mode=mode, **attrs)
+
+
+_MAX_RANK = 64
+"""Axes beyond it are no axes of any tensor."""
 
 
 @lower("TensorScatter")
@@ -176,6 +195,8 @@ def _tensor_scatter(node: Node) -> None:
     The index tensor is the write index of each row plus 0, 1, ... along ``axis``, broadcast to the shape of ``update``.
     """
     cache, update, axis = node.need(0), node.need(1), node.integer("axis", -2)
+    if not -_MAX_RANK <= axis < _MAX_RANK:
+        raise node.fault(f"names axis {axis}")
     shape = node.compute("Shape", update, start=0)
     rank = node.compute("Shape", shape, start=0)
     length = node.dim(update, axis)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.infer import infer_rank
 from wirelint.formats.onnx.lower_math import add_bias, scalar
 from wirelint.formats.onnx.registry import MICROSOFT, lower
-from wirelint.graph import Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Value
 
 __all__ = ["embed"]
 
@@ -121,12 +125,39 @@ def _lp_normalization(node: Node) -> None:
 
 @lower("BatchNormalization")
 def _batch_normalization(node: Node) -> None:
-    """Inference; of the results for training the running statistics pass unchanged."""
+    """Inference; of the results for training the running statistics pass unchanged.
+
+    In training mode the statistics are those of the whole batch, so every row hears every other.
+    """
     operands = [node.need(slot) for slot in range(5)]
+    if node.integer("training_mode", 0):
+        _training_batch_norm(node, *operands)
+        return
     node.give(0, node.compute("BatchNormalization", *operands, epsilon=node.real("epsilon", 1e-5)))
     for slot in (1, 2):
         if node.wants(slot):
             node.give(slot, operands[slot + 2])
+
+
+def _training_batch_norm(node: Node, data: Value, scale: Value, bias: Value, *running: Value) -> None:
+    rank = infer_rank(data)
+    if rank is None or rank < 2:
+        node.emit("Opaque", node.inputs)
+        return
+    others = [axis for axis in range(rank) if axis != 1]
+    axes = node.constant(others)
+    scale, bias = (node.compute("Unsqueeze", value, node.constant(list(range(1, rank - 1)))) for value in (scale, bias))
+    settled = node.compute("MeanVarianceNormalization", data, axes, epsilon=node.real("epsilon", 1e-5), variance=1)
+    node.give(0, node.compute("Add", node.compute("Mul", settled, scale), bias))
+    momentum = node.constant(node.real("momentum", 0.9), DType.F32)
+    rest = node.constant(1 - node.real("momentum", 0.9), DType.F32)
+    mean = node.compute("ReduceMean", data, axes, keepdims=0)
+    spread = node.compute("SquaredDifference", data, node.compute("ReduceMean", data, axes, keepdims=1))
+    variance = node.compute("ReduceMean", spread, axes, keepdims=0)
+    for slot, (old, new) in enumerate(zip(running, (mean, variance), strict=True), start=1):
+        if node.wants(slot):
+            kept, added = node.compute("Mul", old, momentum), node.compute("Mul", new, rest)
+            node.give(slot, node.compute("Add", kept, added))
 
 
 @lower("GroupNormalization")

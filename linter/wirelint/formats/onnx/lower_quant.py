@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.dtypes import BY_NUMBER
 from wirelint.formats.onnx.infer import infer_rank
 from wirelint.formats.onnx.lower_attention import fused_attention
@@ -15,6 +13,11 @@ from wirelint.formats.onnx.lower_norm import embed
 from wirelint.formats.onnx.lower_recurrent import recurrent_attributes
 from wirelint.formats.onnx.registry import MICROSOFT, lower
 from wirelint.graph import Tensor, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wirelint.formats.onnx.context import Node
 
 __all__: list[str] = []
 
@@ -48,7 +51,7 @@ def _operand_dequantised(node: Node, slot: int, axis: int = -1) -> Value:
 def _quantize_linear(node: Node) -> None:
     zero_point = node.operand(2)
     dtype = zero_point.dtype if zero_point is not None else DType.U8
-    attrs = {"axis": node.integer("axis", 1), "block_size": node.integer("block_size", 0)}
+    attrs: dict[str, Any] = {"axis": node.integer("axis", 1), "block_size": node.integer("block_size", 0)}
     node.emit("QuantizeLinear", node.inputs[:3], dtype=BY_NUMBER.get(node.integer("output_dtype", 0), dtype), **attrs)
 
 
@@ -56,7 +59,7 @@ def _quantize_linear(node: Node) -> None:
 @lower("DequantizeLinear", domain=MICROSOFT)
 def _dequantize_linear(node: Node) -> None:
     dtype = BY_NUMBER.get(node.integer("output_dtype", 0), _real_type(node.need(1)))
-    attrs = {"axis": node.integer("axis", 1), "block_size": node.integer("block_size", 0)}
+    attrs: dict[str, Any] = {"axis": node.integer("axis", 1), "block_size": node.integer("block_size", 0)}
     node.emit("DequantizeLinear", node.inputs[:3], dtype=dtype, **attrs)
 
 
@@ -88,7 +91,9 @@ def _qlinear_binary(node: Node) -> None:
     _give_quantised(node, result, node.need(6), node.operand(7))
 
 
-@lower("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearReduceMean", "QLinearGlobalAveragePool", domain=MICROSOFT)
+@lower(
+    "QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearReduceMean", "QLinearGlobalAveragePool", domain=MICROSOFT
+)
 def _qlinear_unary(node: Node) -> None:
     x = _operand_dequantised(node, 0)
     if node.op_type == "QLinearSigmoid":
@@ -159,7 +164,8 @@ def _dynamic_quantize_matmul(node: Node) -> None:
 
 def _dynamically_quantised(node: Node, x: Value) -> Value:
     """``x`` as it is after quantisation by its own range and back."""
-    return _dequantised(node, *node.compute_many("DynamicQuantizeLinear", 3, x))
+    elements, scale, zero_point = node.compute_many("DynamicQuantizeLinear", 3, x)
+    return _dequantised(node, elements, scale, zero_point)
 
 
 @lower("DynamicQuantizeLSTM", domain=MICROSOFT)

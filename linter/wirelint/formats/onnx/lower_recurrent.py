@@ -5,11 +5,13 @@ Activations, clipping and peepholes change numbers only, not what depends on wha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.registry import lower
-from wirelint.graph import Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Value
 
 __all__ = ["recurrent_attributes"]
 
@@ -23,7 +25,7 @@ def _recurrent(node: Node) -> None:
 
 
 def recurrent_attributes(node: Node, recurrence: Value) -> dict[str, Any]:
-    """``direction``, ``layout`` and ``hidden_size``; the recurrence weights [directions, gates * size, size] settle the last one."""
+    """``direction``, ``layout`` and ``hidden_size``, which the recurrence weights [directions, gates * size, size] settle."""
     attrs: dict[str, Any] = {"direction": node.text("direction", "forward"), "layout": node.integer("layout", 0)}
     declared = recurrence.shape[-1] if recurrence.shape else None
     size = node.integer("hidden_size", declared if isinstance(declared, int) else None)

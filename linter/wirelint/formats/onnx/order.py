@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirelint.errors import ModelFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
     from onnx import GraphProto, NodeProto
 
 __all__ = ["captured_names", "ordered_nodes"]
@@ -87,7 +88,7 @@ def _sorted_nodes(
                 readers[producer].append(index)
                 waiting[index] += 1
             elif not known(name):
-                reason = f"node {_label(nodes[index])} reads '{name}', which nothing in graph '{graph_name}' defines"
+                reason = f"node {_label(nodes[index])} reads {name!r}, which nothing in graph {graph_name!r} defines"
                 raise ModelFileError(path, "invalid-graph", reason)
     ready = [index for index, count in enumerate(waiting) if not count]
     order: list[tuple[int, NodeProto]] = []
@@ -119,4 +120,5 @@ def _cycle(nodes: Sequence[NodeProto], reads: Sequence[list[str]], producers: di
 
 
 def _label(node: NodeProto) -> str:
-    return f"'{node.name}'" if node.name else f"{node.op_type} '{next(iter(node.output), '')}'"
+    """The node in messages; ``repr`` keeps whatever stands in the names on one line."""
+    return repr(node.name) if node.name else f"{node.op_type!r} of {next(iter(node.output), '')!r}"

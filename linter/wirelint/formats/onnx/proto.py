@@ -12,10 +12,11 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from onnx import ModelProto
 
 __all__ = ["parse_model"]
@@ -43,9 +44,8 @@ def parse_model(data: bytes) -> ModelProto:
     Raises:
         ValueError: ``data`` is no ``ModelProto``, or is nested deeper than protobuf allows.
     """
-    from google.protobuf.message import DecodeError
-
+    decode_error: type[Exception] = importlib.import_module("google.protobuf.message").DecodeError
     try:
         return cast("ModelProto", _messages().ModelProto.FromString(data))
-    except (DecodeError, RecursionError) as error:
+    except (decode_error, RecursionError) as error:
         raise ValueError(str(error) or "not a ModelProto") from error

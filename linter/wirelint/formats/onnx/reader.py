@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from wirelint.dtypes import DType
+from wirelint.errors import ModelFileError
 
 # The modules below register their lowerings when they are imported.
 from wirelint.formats.onnx import (  # noqa: F401
@@ -16,20 +17,32 @@ from wirelint.formats.onnx import (  # noqa: F401
     lower_norm,
     lower_quant,
     lower_recurrent,
+    lower_spectral,
     table,
 )
-from wirelint.dtypes import DType
-from wirelint.errors import ModelFileError
 from wirelint.formats.onnx.context import Builder, Node
 from wirelint.formats.onnx.dtypes import BY_NUMBER
 from wirelint.formats.onnx.order import captured_names, ordered_nodes
 from wirelint.formats.onnx.registry import find
-from wirelint.formats.onnx.tensors import TensorReader
-from wirelint.graph import Dim, Graph, Op, Origin, Tensor, Value
+from wirelint.graph import Dim, Graph, Origin, Tensor, Value
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
-    from onnx import ValueInfoProto
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from onnx import (
+        AttributeProto,
+        FunctionProto,
+        GraphProto,
+        ModelProto,
+        NodeProto,
+        SparseTensorProto,
+        TensorProto,
+        TypeProto,
+        ValueInfoProto,
+    )
+
+    from wirelint.formats.onnx.tensors import TensorReader
 
 __all__ = ["GraphReader", "opset_versions"]
 
@@ -37,7 +50,7 @@ _NEWEST = 1 << 30
 """Version of an operator set that the file does not import: whatever is newest."""
 
 _MAX_NESTING = 64
-"""Subgraphs and function calls inside one another; protobuf allows about 33 of the former, exporters nest some ten of the latter."""
+"""Subgraphs and function calls inside one another: protobuf allows some 33 of the former, exporters nest ten of the latter."""
 
 _MAX_INLINED = 1_000_000
 """Nodes that function calls may expand to: each level of calls can double them."""
@@ -112,7 +125,7 @@ class GraphReader:
     def __init__(self, path: Path, model: ModelProto, tensors: TensorReader) -> None:
         self._path = path
         self._model = model
-        self._tensors = tensors
+        self.tensors = tensors
         self._functions = {_function_key(function): function for function in model.functions}
         self._versions = opset_versions(model)
         if not self._versions and model.ir_version < 3:
@@ -131,8 +144,8 @@ class GraphReader:
 
     def _graph(self, proto: GraphProto, scope: _Scope) -> Graph:
         scope.infos = {info.name: info for infos in (proto.value_info, proto.output) for info in infos}
-        initializers = {tensor.name: self._tensors.read(tensor) for tensor in proto.initializer}
-        initializers.update((sparse.values.name, self._tensors.read_sparse(sparse)) for sparse in proto.sparse_initializer)
+        initializers = {tensor.name: self.tensors.read(tensor) for tensor in proto.initializer}
+        initializers.update((sparse.values.name, self.tensors.read_sparse(sparse)) for sparse in proto.sparse_initializer)
         inputs = self._inputs(proto, scope, initializers)
         for name, tensor in initializers.items():
             if name not in scope.values:
@@ -149,7 +162,7 @@ class GraphReader:
             if default is not None and self._model.ir_version < _FIRST_WITH_DEFAULTS:
                 continue
             if info.name in scope.values:
-                raise ModelFileError(self._path, "invalid-graph", f"graph '{proto.name}' has two inputs '{info.name}'")
+                raise ModelFileError(self._path, "invalid-graph", f"graph {proto.name!r} has two inputs {info.name!r}")
             dtype, shape = _declared(info.type)
             value = _named(info.name, dtype, shape)
             value.default = default
@@ -161,7 +174,7 @@ class GraphReader:
     def _result(self, name: str, scope: _Scope, graph: str) -> Value:
         value = scope.find(name)
         if value is None:
-            raise ModelFileError(self._path, "invalid-graph", f"graph '{graph}' returns '{name}', which nothing defines")
+            raise ModelFileError(self._path, "invalid-graph", f"graph {graph!r} returns {name!r}, which nothing defines")
         return value
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -178,37 +191,43 @@ class GraphReader:
         attributes = _resolved(proto.attribute, scope.arguments) if proto.attribute else {}
         function = self._functions.get((domain, op_type, proto.overload)) if self._functions else None
         if function is not None:
-            self._inline(function, inputs, outputs, attributes, origin, scope, builder)
+            self._inline(function, (inputs, outputs), attributes, origin=origin, scope=scope, builder=builder)
             return
         lowering = find(domain, op_type)
-        if lowering is None:
+        if lowering is None or not outputs:
             captured = [self._operand(name, proto, scope) for name in captured_names(proto)] if attributes else []
-            builder.add("Opaque", inputs + captured, outputs, {}, origin)
+            builder.add("Opaque", inputs + captured, outputs, attrs={}, origin=origin)
             return
-        version = scope.versions.get(domain, _NEWEST)
-        node = Node(self._path, op_type, version, inputs, outputs, origin, attributes, builder, _Bodies(self, scope))
+        node = Node(
+            self._path,
+            op_type,
+            version=scope.versions.get(domain, _NEWEST),
+            inputs=inputs,
+            outputs=outputs,
+            origin=origin,
+            attributes=attributes,
+            builder=builder,
+            bodies=_Bodies(self, scope),
+        )
         lowering(node)
-        self._leave_nothing_out(inputs, outputs, origin, builder)
-
-    def _leave_nothing_out(self, inputs: list[Value | None], outputs: list[Value], origin: Origin, builder: Builder) -> None:
-        """Results that the canonical form does not have (statistics for training, debugging) come from an Opaque."""
-        missing = [value for value in outputs if value.producer is None and value.constant is None]
+        # Results that the canonical form does not have (statistics for training, debugging) come from an Opaque.
+        missing = [value for value in outputs if value.name and value.producer is None and value.constant is None]
         if missing:
-            builder.add("Opaque", inputs, missing, {}, origin)
+            builder.add("Opaque", inputs, missing, attrs={}, origin=origin)
 
     def _operand(self, name: str, node: NodeProto, scope: _Scope) -> Value | None:
         if not name:
             return None
         value = scope.find(name)
         if value is None:
-            raise ModelFileError(self._path, "invalid-graph", f"node '{node.name}' reads '{name}', which nothing defines")
+            raise ModelFileError(self._path, "invalid-graph", f"node {node.name!r} reads {name!r}, which nothing defines")
         return value
 
     def _new_value(self, name: str, scope: _Scope) -> Value:
         if not name:
             return Value("")
         if name in scope.values:
-            raise ModelFileError(self._path, "invalid-graph", f"two nodes or inputs define '{name}'; names have to be unique")
+            raise ModelFileError(self._path, "invalid-graph", f"two nodes or inputs define {name!r}; names have to be unique")
         value = scope.targets.get(name)
         if value is None:
             info = scope.infos.get(name)
@@ -238,14 +257,15 @@ class GraphReader:
     def _inline(
         self,
         function: FunctionProto,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[Value],
+        operands: tuple[Sequence[Value | None], Sequence[Value]],
         attributes: Mapping[str, AttributeProto],
+        *,
         origin: Origin,
         scope: _Scope,
         builder: Builder,
     ) -> None:
-        """Put the nodes of ``function`` in the place of a call."""
+        """Put the nodes of ``function`` in the place of a call with the given inputs and outputs."""
+        inputs, outputs = operands
         self._inlined += len(function.node)
         if self._inlined > _MAX_INLINED:
             raise ModelFileError(self._path, "invalid-graph", f"function calls expand to more than {_MAX_INLINED} nodes")
@@ -267,7 +287,7 @@ class GraphReader:
         for name, result in wanted:
             source = self._result(name, inner, function.name)
             if source is not result:
-                builder.add("Identity", [source], [result], {}, origin)
+                builder.add("Identity", [source], [result], attrs={}, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +298,10 @@ class _Bodies:
     scope: _Scope
 
     def tensor(self, proto: TensorProto) -> Tensor:
-        return self.reader._tensors.read(proto)
+        return self.reader.tensors.read(proto)
 
     def sparse_tensor(self, proto: SparseTensorProto) -> Tensor:
-        return self.reader._tensors.read_sparse(proto)
+        return self.reader.tensors.read_sparse(proto)
 
     def subgraph(self, proto: GraphProto, node: Node) -> Graph:
         return self.reader.subgraph(proto, self.scope, node.origin.name or node.origin.op_type)

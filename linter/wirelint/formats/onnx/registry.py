@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from wirelint.formats.onnx.context import Lowering
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wirelint.formats.onnx.context import Lowering
 
 __all__ = ["AI_ONNX", "AI_ONNX_ML", "MICROSOFT", "find", "lower"]
 

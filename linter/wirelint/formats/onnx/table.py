@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirelint.dtypes import DType
-from wirelint.formats.onnx.context import Node
 from wirelint.formats.onnx.registry import AI_ONNX, MICROSOFT, lower
-from wirelint.graph import Value
+
+if TYPE_CHECKING:
+    from wirelint.formats.onnx.context import Node
+    from wirelint.graph import Value
 
 __all__: list[str] = []
 
@@ -110,9 +112,11 @@ _ROWS: dict[str, _Row] = {
     "ScatterElements": _Row("ScatterElements", 3, {"axis": 0, "reduction": "none"}),
     "ScatterND": _Row("ScatterND", 3, {"reduction": "none"}),
     # -- element-wise
-    **_plain(1, "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor HardSwish Log Mish Neg Reciprocal Relu Round"),
-    **_plain(1, "Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh BitwiseNot Not IsNaN NonZero Size DynamicQuantizeLinear"),
-    **_plain(2, "Add Sub Mul Div Pow BitwiseAnd BitwiseOr BitwiseXor PRelu Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor"),
+    **_plain(1, "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor HardSwish Log Mish Neg Reciprocal"),
+    **_plain(1, "Relu Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh BitwiseNot Not IsNaN NonZero Size"),
+    **_plain(1, "DynamicQuantizeLinear"),
+    **_plain(2, "Add Sub Mul Div Pow BitwiseAnd BitwiseOr BitwiseXor PRelu"),
+    **_plain(2, "Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor"),
     **_plain(None, "Max Min Sum Mean"),
     **_plain(3, "Where Range"),
     "Gelu": _Row("Gelu", 1, {"approximate": "none"}),
@@ -140,7 +144,7 @@ _ROWS: dict[str, _Row] = {
     # -- reductions, scans, searches
     **{
         f"Reduce{name}": _Row(f"Reduce{name}", 2, _REDUCE, lifts=_AXES)
-        for name in "Sum Mean Max Min Prod L1 L2 SumSquare LogSum LogSumExp".split()
+        for name in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
     },
     "CumSum": _Row("CumSum", 2, {"exclusive": 0, "reverse": 0}),
     "CumProd": _Row("CumProd", 2, {"exclusive": 0, "reverse": 0}),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -14,12 +12,16 @@ import numpy.typing as npt
 from wirelint.dtypes import DType
 from wirelint.errors import ModelFileError
 from wirelint.formats.onnx.dtypes import BY_NUMBER, FNUZ, TYPED_FIELD
-from wirelint.formats.onnx.external import ExternalFiles
 from wirelint.formats.onnx.wire import FIELD_KEY
 from wirelint.graph import Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from onnx import SparseTensorProto, TensorProto
+
+    from wirelint.formats.onnx.external import ExternalFiles
 
 __all__ = ["TensorReader"]
 
@@ -59,7 +61,7 @@ class TensorReader:
         """
         shape = tuple(proto.dims)
         if any(dim < 0 for dim in shape):
-            raise ModelFileError(self._path, "invalid-graph", f"tensor '{proto.name}' has a negative dimension: {list(shape)}")
+            raise ModelFileError(self._path, "invalid-graph", f"tensor {proto.name!r} has a negative dimension: {list(shape)}")
         dtype = BY_NUMBER.get(proto.data_type, DType.UNKNOWN)
         if dtype is DType.UNKNOWN or (dtype is DType.STRING and proto.data_location == _EXTERNAL):
             return _unavailable(DType.UNKNOWN if dtype is DType.UNKNOWN else dtype, shape)
@@ -76,7 +78,7 @@ class TensorReader:
         values, indices = self.read(proto.values), self.read(proto.indices)
         shape = tuple(proto.dims)
         if any(dim < 0 for dim in shape):
-            raise ModelFileError(self._path, "invalid-graph", f"sparse tensor '{proto.values.name}' has a negative dimension")
+            raise ModelFileError(self._path, "invalid-graph", f"sparse tensor {proto.values.name!r} has a negative dimension")
 
         def fetch() -> _Array:
             dense = np.zeros(shape, dtype=values.dtype.numpy)
@@ -90,7 +92,7 @@ class TensorReader:
             try:
                 return fetch()
             except (IndexError, ValueError) as error:
-                reason = f"sparse tensor '{proto.values.name}' has indices outside its shape {list(shape)}"
+                reason = f"sparse tensor {proto.values.name!r} has indices outside its shape {list(shape)}"
                 raise ModelFileError(self._path, "weights-out-of-bounds", reason) from error
 
         return Tensor(values.dtype, shape, checked, available=values.available and indices.available)
@@ -127,9 +129,9 @@ class TensorReader:
                     stream.seek(offset)
                     data = stream.read(length)
             except OSError as error:
-                raise ModelFileError(self._path, "weights-out-of-bounds", f"'{file.name}' can't be read any more") from error
+                raise ModelFileError(self._path, "weights-out-of-bounds", f"{file.name!r} can't be read any more") from error
             if len(data) != length:
-                raise ModelFileError(self._path, "weights-out-of-bounds", f"'{file.name}' ends before byte {offset + length}")
+                raise ModelFileError(self._path, "weights-out-of-bounds", f"{file.name!r} ends before byte {offset + length}")
             return data
 
         packing = _PACKED_FIELDS.get(field, np.dtype(np.uint8))
@@ -141,7 +143,7 @@ class TensorReader:
             strings = list(proto.string_data)
             if len(strings) != math.prod(shape):
                 return self._misfit(name, dtype, shape, f"{list(shape)} strings, {len(strings)} are there")
-            return Tensor(dtype, shape, lambda: np.array([text.decode("utf-8", "replace") for text in strings], dtype=object).reshape(shape))
+            return Tensor(dtype, shape, lambda: _texts(strings).reshape(shape))
         if proto.HasField("raw_data"):
             raw = proto.raw_data
             needed = _stored_bytes(dtype, shape)
@@ -149,7 +151,9 @@ class TensorReader:
                 return self._misfit(name, dtype, shape, f"{dtype} {list(shape)} takes {needed} bytes, {len(raw)} are there")
             return self._tensor(proto, dtype, shape, lambda: np.frombuffer(raw, dtype=np.uint8))
         field = TYPED_FIELD.get(dtype, "int32_data")
-        held = np.array(getattr(proto, field), dtype=_PACKED_FIELDS[field] or (np.uint64 if field == "uint64_data" else np.int64))
+        held = np.array(
+            getattr(proto, field), dtype=_PACKED_FIELDS[field] or (np.uint64 if field == "uint64_data" else np.int64)
+        )
         needed = _typed_count(dtype, shape)
         if held.size != needed and not (held.size > needed and dtype.bits < 8):
             return self._misfit(name, dtype, shape, f"{list(shape)} needs {needed} elements, {held.size} are there")
@@ -164,13 +168,19 @@ class TensorReader:
             try:
                 return _decode(stored(), number, dtype, shape)
             except ValueError as error:
-                raise ModelFileError(self._path, "weights-out-of-bounds", f"the elements of '{name}' can't be decoded") from error
+                raise ModelFileError(
+                    self._path, "weights-out-of-bounds", f"the elements of {name!r} can't be decoded"
+                ) from error
 
         return Tensor(dtype, shape, fetch, location=location)
 
     def _misfit(self, name: str, dtype: DType, shape: tuple[int, ...], reason: str) -> Tensor:
         self._files.out_of_bounds("", name, reason)
         return _unavailable(dtype, shape)
+
+
+def _texts(strings: Sequence[bytes]) -> _Array:
+    return np.array([text.decode("utf-8", "replace") for text in strings], dtype=object)
 
 
 def _unavailable(dtype: DType, shape: tuple[int, ...], location: str = "") -> Tensor:
@@ -228,12 +238,15 @@ def _decode(stored: _Array, number: int, dtype: DType, shape: tuple[int, ...]) -
         stored = _bytes_of_numbers(stored, dtype)
     if number in FNUZ:
         kind = np.dtype(getattr(ml_dtypes, FNUZ[number]))
-        return stored.view(kind).reshape(shape).astype(np.float32).astype(dtype.numpy)
+        real: _Array = stored.view(kind).reshape(shape).astype(np.float32).astype(dtype.numpy)
+        return real
     if dtype.bits < 8:
         return _unpack(stored, dtype, math.prod(shape)).reshape(shape)
     if dtype is DType.BOOL:
-        return (stored != 0).reshape(shape)
-    return stored.view(dtype.numpy.newbyteorder("<")).reshape(shape).astype(dtype.numpy, copy=False)
+        truths: _Array = (stored != 0).reshape(shape)
+        return truths
+    elements: _Array = stored.view(dtype.numpy.newbyteorder("<")).reshape(shape).astype(dtype.numpy, copy=False)
+    return elements
 
 
 def _bytes_of_numbers(numbers: _Array, dtype: DType) -> npt.NDArray[np.uint8]:

@@ -14,15 +14,16 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirelint.errors import ModelFileError
 from wirelint.formats.onnx.proto import parse_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from onnx import ModelProto
 
 __all__ = ["FIELD_KEY", "LFS_PREFIX", "read_skeleton"]
@@ -210,6 +211,7 @@ def _walk(data: mmap.mmap, position: int, frame: _Frame) -> tuple[int, _Frame | 
                         raise _WireError(f"a tensor has its elements twice, at byte {begin}")
                     frame.kept.append(data[kept_from:begin])
                     frame.left = (message.leave[number], position, length)
+                    _release(data, position, stop)
                     kept_from = stop
                 elif number in message.drop:
                     frame.kept.append(data[kept_from:begin])
@@ -230,6 +232,14 @@ def _walk(data: mmap.mmap, position: int, frame: _Frame) -> tuple[int, _Frame | 
         raise _WireError(f"the data end within a field at byte {end}")
     frame.kept.append(data[kept_from:end])
     return end, None
+
+
+def _release(data: mmap.mmap, begin: int, end: int) -> None:
+    """Unmap the pages of an element range: the kernel maps whole runs of pages around each byte that is read."""
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    if advice is not None and end - first >= mmap.PAGESIZE:
+        data.madvise(advice, first, end - first)
 
 
 def _read_varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
@@ -258,6 +268,11 @@ def _reference(name: str, field_name: str, offset: int, length: int) -> bytes:
     entries = {"location": name, "offset": str(offset), "length": str(length), FIELD_KEY: field_name}
     encoded = b""
     for key, value in entries.items():
-        entry = b"".join(tag + _varint(len(text)) + text for tag, text in ((b"\x0a", key.encode()), (b"\x12", value.encode("utf-8", "replace"))))
+        entry = _text(b"\x0a", key) + _text(b"\x12", value)
         encoded += b"\x6a" + _varint(len(entry)) + entry
     return encoded + b"\x70\x01"
+
+
+def _text(tag: bytes, text: str) -> bytes:
+    data = text.encode("utf-8", "replace")
+    return tag + _varint(len(data)) + data

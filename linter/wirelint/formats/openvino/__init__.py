@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.formats.openvino.assemble import Assembler
-from wirelint.formats.openvino.tensors import Weights
-from wirelint.formats.openvino.xml import parse, sniff
-from wirelint.graph import Model
+from wirelint.formats.openvino.prolog import sniff
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +23,11 @@ def read(path: Path) -> Model:
         ModelFileError: it is one that cannot be used: ``unreadable``, ``lfs-pointer``, ``invalid-graph`` or
             ``graph-cycle``.
     """
+    from wirelint.formats.openvino.assemble import Assembler
+    from wirelint.formats.openvino.tensors import Weights
+    from wirelint.formats.openvino.xml import parse
+    from wirelint.graph import Model
+
     document = parse(path)
     weights = Weights(path.with_suffix(".bin"))
     assembler = Assembler(path, weights, document.version)

@@ -52,22 +52,20 @@ class Assembler:
         graph = body.graph
         graph.inputs = list(body.parameters.values())
         layers = {layer.id: layer for layer in net.layers}
-        sources = {edge.target: edge.source for edge in net.edges if layers[edge.target].type == "Result"}
+        sources = {edge.target: edge for edge in net.edges if layers[edge.target].type == "Result"}
         for layer_id, value in body.results.items():
-            producer = layers[sources[layer_id]]
+            edge = sources[layer_id]
+            friendly = _friendly(layers[edge.source], edge.source_port)
             graph.outputs.append(value)
-            graph.output_names.append(self.output_name(layers[layer_id], producer, value))
+            graph.output_names.append(self.output_name(layers[layer_id], friendly, value))
         return graph
 
-    def output_name(self, result: Layer, producer: Layer, value: Value) -> str:
+    def output_name(self, result: Layer, friendly: str, value: Value) -> str:
         """The name by which a caller addresses an output; all of the Result's names become the value's too.
 
         A Result's own names come first, then the tensor names of the port that it reads; an output without either has
         the friendly name of its producer only.  Until IR 10 friendly names served as tensor names.
         """
-        friendly = producer.name
-        if len(producer.outputs) > 1:
-            friendly += f".{next((i for i, port in enumerate(producer.outputs) if port.names == value.names), 0)}"
         extra = (*result.output_names, *((friendly,) if self.version < 11 else ()))
         value.names += tuple(name for name in dict.fromkeys(extra) if name not in value.names)
         return next(iter((*result.output_names, *value.names)), friendly)
@@ -254,6 +252,13 @@ def _result(port: Port, origin: Origin) -> Value:
     """The value at an output port; no dimensions means a scalar or an unknown rank, and is taken for the latter."""
     name = port.names[0] if port.names else ""
     return Value(name, element_type(port.precision), port.dims or None, port.names, origin=origin)
+
+
+def _friendly(layer: Layer, port_id: str) -> str:
+    """The name of a result without tensor names: its layer's, and its number where the layer has several."""
+    if len(layer.outputs) == 1:
+        return layer.name
+    return f"{layer.name}.{next(index for index, port in enumerate(layer.outputs) if port.id == port_id)}"
 
 
 def _operator(layer: Layer) -> str:

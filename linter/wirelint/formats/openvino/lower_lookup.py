@@ -9,6 +9,7 @@ from wirelint.graph import Tensor, Value
 __all__ = ["LOWERINGS"]
 
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
+_GRID_MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 def _gather(site: Site) -> None:
@@ -80,15 +81,21 @@ def _grid_sample(site: Site) -> None:
         "GridSample",
         [site.operand(0), site.operand(1)],
         [site.output()],
-        mode=site.text("mode", "bilinear"),
+        mode=_GRID_MODES.get(site.text("mode", "bilinear"), "nearest"),
         padding_mode=site.text("padding_mode", "zeros"),
         align_corners=int(site.flag("align_corners", default=False)),
     )
 
 
+def _default_index(site: Site, index: int) -> Value | None:
+    """The row that fills empty bags; -1 means none, which fills them with zeros."""
+    known = site.static(index)
+    return None if known is not None and (known == -1).all() else site.optional(index)
+
+
 def _bag_by_offsets(site: Site) -> None:
     reduction = site.text("reduction", "sum")
-    operands = [site.operand(0), site.operand(1), site.operand(2), site.optional(3), site.optional(4)]
+    operands = [site.operand(0), site.operand(1), site.operand(2), _default_index(site, 3), site.optional(4)]
     site.emit("EmbeddingBag", operands, [site.output()], reduction=reduction)
 
 
@@ -104,9 +111,7 @@ def _segment_sums(site: Site) -> None:
     Raises:
         UnmodelledError: there is a default index, which fills empty segments with a row of the table.
     """
-    if site.optional(4) is not None and site.static(4) is None:
-        raise UnmodelledError("the default index is not a known constant")
-    if site.optional(4) is not None and site.known_integers(4, "the default index") != [-1]:
+    if _default_index(site, 4) is not None:
         raise UnmodelledError("it has a default index")
     table, weights = site.operand(0), site.optional(5)
     rows = site.through("Gather", table, site.operand(1), axis=0, batch_dims=0)

@@ -197,30 +197,41 @@ def _shuffle_channels(site: Site) -> None:
 
 
 def _interpolate(site: Site) -> None:
-    """Three forms: opset1 (sizes; axes in an attribute), opset4 (sizes and scales), opset11 (whichever the mode names)."""
+    """Three forms: opset1 (sizes; axes in an attribute), opset4 (sizes and scales), opset11 (whichever the mode names).
+
+    The first has no choice of coordinates: they are asymmetric unless the corners are aligned.
+    """
     if any(site.integers("pads_begin", "0")) or any(site.integers("pads_end", "0")):
         raise UnmodelledError("it pads before it resamples")
     mode = site.text("mode")
     if mode not in _RESIZE_MODES:
         raise UnmodelledError(f"interpolation mode {mode!r}")
     sizes, scales, axes = _interpolation_operands(site)
-    aligned = site.flag("align_corners", default=False)
+    if _is_first_interpolate(site):
+        corners = site.flag("align_corners", default=True)
+        coordinates, nearest = "align_corners" if corners else "asymmetric", "simple"
+    else:
+        coordinates = site.text("coordinate_transformation_mode", "half_pixel")
+        nearest = site.text("nearest_mode", "round_prefer_floor")
     site.emit(
         "Resize",
         [site.operand(0), None, scales, sizes],
         [site.output()],
         mode=_RESIZE_MODES[mode],
-        coordinate_transformation_mode=site.text(
-            "coordinate_transformation_mode", "align_corners" if aligned else "half_pixel"
-        ),
-        nearest_mode=site.text("nearest_mode", "round_prefer_floor"),
+        coordinate_transformation_mode=coordinates,
+        # Simple rounding is down where the size grows, which is where it is used.
+        nearest_mode="floor" if nearest == "simple" else nearest,
         axes=axes,
         antialias=int(site.flag("antialias", default=False)),
     )
 
 
+def _is_first_interpolate(site: Site) -> bool:
+    return site.layer.version in ("opset1", "opset2", "opset3")
+
+
 def _interpolation_operands(site: Site) -> tuple[Value | None, Value | None, list[int] | None]:
-    if site.layer.version in ("opset1", "opset2", "opset3"):
+    if _is_first_interpolate(site):
         return site.vector(1), None, site.integers("axes")
     by_sizes = site.text("shape_calculation_mode") == "sizes"
     single = site.layer.version not in ("opset4", "opset5", "opset6", "opset7", "opset8", "opset9", "opset10")

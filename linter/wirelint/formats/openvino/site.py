@@ -83,9 +83,21 @@ class Site:
         return self.outputs[index] if index < len(self.outputs) else self.temporary()
 
     def static(self, index: int) -> npt.NDArray[Any] | None:
-        """The elements of a small constant operand, or None when there is no operand or it is not known."""
+        """The elements of a small constant operand, or None when there is no operand or it is not known.
+
+        Compression of weights puts a Convert behind constants; it is looked through.
+        """
         value = self.optional(index)
-        return value.constant.load() if value is not None and value.constant is not None else None
+        if value is None:
+            return None
+        if value.constant is not None:
+            return value.constant.load()
+        cast = value.producer
+        source = cast.inputs[0] if cast is not None and cast.kind == "Cast" else None
+        if source is None or source.constant is None:
+            return None
+        array = source.constant.load()
+        return None if array is None else array.astype(value.dtype.numpy)
 
     def known(self, index: int, what: str) -> npt.NDArray[Any]:
         """The elements of a constant operand.

@@ -6,6 +6,7 @@ before anything is allocated.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import mmap
@@ -47,6 +48,7 @@ _NF4 = np.array(
 )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=64)
 def element_type(text: str) -> DType:
     """The element type that a port precision (``FP32``) or an ``element_type`` attribute (``f32``) names.
 
@@ -129,9 +131,12 @@ class Weights:
         self.problems.append(Problem(self._state, reason, None, self.path.name))
 
     def _fetch(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int) -> npt.NDArray[Any]:
-        if size == 0:
-            return np.zeros(shape, dtype.numpy)
-        return unpack(self._bytes(offset, size), dtype, math.prod(shape)).reshape(shape)
+        count = math.prod(shape)
+        try:
+            return unpack(self._bytes(offset, size) if count else b"", dtype, count).reshape(shape)
+        except ValueError as error:
+            reason = f"holds other elements at byte {offset} than the .xml says: {error}"
+            raise ModelFileError(self.path, "weights-out-of-bounds", reason) from error
 
     def _bytes(self, offset: int, size: int) -> bytes:
         if self._mapping is None:
@@ -183,7 +188,7 @@ def unpack(held: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
         ValueError: a table of strings that contradicts itself.
     """
     raw = np.frombuffer(held, np.uint8)
-    unpacker = _UNPACKERS.get(dtype)
+    unpacker = _UNPACKERS.get(dtype) if count else None
     if unpacker is None:
         return raw[: count * dtype.numpy.itemsize].view(dtype.numpy)
     return unpacker(raw)[:count]
@@ -226,14 +231,16 @@ def _triples(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     blocks = raw[: len(raw) // 3 * 3].reshape(-1, 3)
     low = _high_pairs_first(blocks[:, :2].reshape(-1)).reshape(-1, 8)
     high = np.unpackbits(blocks[:, 2:], axis=-1)
-    return (low | high << 2).reshape(-1).astype(np.uint8)
+    joined: npt.NDArray[np.uint8] = (low | high << 2).reshape(-1).astype(np.uint8)
+    return joined
 
 
 def _sixes(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     blocks = raw[: len(raw) // 3 * 3].reshape(-1, 3)
     low = np.stack([blocks[:, 0] >> 4, blocks[:, 0] & 0xF, blocks[:, 1] >> 4, blocks[:, 1] & 0xF], axis=-1)
     high = _high_pairs_first(blocks[:, 2]).reshape(-1, 4)
-    return (low | high << 4).reshape(-1).astype(np.uint8)
+    joined: npt.NDArray[np.uint8] = (low | high << 4).reshape(-1).astype(np.uint8)
+    return joined
 
 
 def _booleans(raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:

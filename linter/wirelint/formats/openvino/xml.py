@@ -10,7 +10,6 @@ UTF-8, the network.  libxml2's own limits stay on (10 MB per attribute, nesting)
 
 from __future__ import annotations
 
-import enum
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
@@ -18,21 +17,22 @@ from typing import TYPE_CHECKING, BinaryIO
 from lxml import etree
 
 from wirelint.errors import ModelFileError, NotAModelError
+from wirelint.formats.openvino.prolog import Root, examine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Document", "Edge", "Layer", "Net", "Port", "parse", "sniff"]
+__all__ = ["Document", "Edge", "Layer", "Net", "Port", "parse"]
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_BLANK = b" \t\r\n"
 _HEAD = 1 << 16
 _LONGEST_FEED = 1 << 20
 _DEEPEST_BODY = 32
 _MOST_METADATA = 10_000
 _LONGEST_METADATA = 1 << 16
 _OLDEST_VERSION, _NEWEST_VERSION = 10, 11
+_NAME = re.compile(r"(?:\\,|[^,])+")
 _BODY_TAGS = ("body", "then_body", "else_body")
 _MAP_TAGS = ("port_map", "then_port_map", "else_port_map", "back_edges")
 
@@ -117,76 +117,6 @@ class Document:
     metadata: dict[str, str]
 
 
-class _Root(enum.Enum):
-    """What the bytes before the content say."""
-
-    IR = enum.auto()
-    OTHER = enum.auto()
-    DOCTYPE = enum.auto()
-    INCOMPLETE = enum.auto()
-
-
-def sniff(head: bytes) -> bool:
-    """True when the first bytes of a file are those of an OpenVINO IR of any version.
-
-    The root element must be ``net`` with a ``version`` attribute; a byte order mark, the XML declaration, processing
-    instructions, comments and a document type may stand before it.  No XML parser is needed.
-
-    Examples:
-        >>> sniff(b'<?xml version="1.0"?><net name="m" version="11">')
-        True
-        >>> sniff(b'<annotation><net version="11"/></annotation>')
-        False
-    """
-    return _prolog(head)[0] is _Root.IR
-
-
-def _prolog(head: bytes) -> tuple[_Root, bool]:
-    """Classifies the root element of a document; the flag says whether a document type stands before it."""
-    at = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    doctype = False
-    while True:
-        while at < len(head) and head[at] in _BLANK:
-            at += 1
-        rest = head[at : at + 9]
-        if rest.startswith(b"<!--"):
-            at = _after(head, b"-->", at + 4)
-        elif rest.startswith(b"<?"):
-            at = _after(head, b"?>", at + 2)
-        elif rest == b"<!DOCTYPE":
-            doctype = True
-            at = _after_doctype(head, at)
-        else:
-            return _root(head, at), doctype
-        if at < 0:
-            return _Root.INCOMPLETE, doctype
-
-
-def _after(head: bytes, token: bytes, start: int) -> int:
-    found = head.find(token, start)
-    return -1 if found < 0 else found + len(token)
-
-
-def _after_doctype(head: bytes, at: int) -> int:
-    """Where a document type ends: at the first ``>`` outside of its internal subset, or -1."""
-    subset, close = head.find(b"[", at), head.find(b">", at)
-    if 0 <= subset < close:
-        close = re_end.end() - 1 if (re_end := re.compile(rb"\]\s*>").search(head, subset)) else -1
-    return close + 1 if close >= 0 else -1
-
-
-def _root(head: bytes, at: int) -> _Root:
-    match = re.compile(rb"<net(?=[\s/>])").match(head, at)
-    if match is None:
-        return _Root.INCOMPLETE if b"<net".startswith(head[at : at + 4]) else _Root.OTHER
-    # Attribute values may hold anything but "<" and their own quote, ">" included.
-    tag = re.compile(rb"""<net((?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>?""").match(head, at)
-    attributes = tag.group(1) if tag else b""
-    if re.search(rb"""\sversion\s*=\s*["']""", attributes):
-        return _Root.IR
-    return _Root.OTHER if tag and tag.group(0).endswith(b">") else _Root.INCOMPLETE
-
-
 def parse(path: Path) -> Document:
     """Parses an IR file.
 
@@ -210,12 +140,12 @@ def _check_head(path: Path, head: bytes) -> None:
         raise ModelFileError(path, "unreadable", "the file is empty; export or download the model again")
     if head.startswith(_LFS_POINTER):
         raise ModelFileError(path, "lfs-pointer", "is a Git LFS pointer, not the model; run 'git lfs pull' to fetch it", 1)
-    root, doctype = _prolog(head)
-    if root is _Root.OTHER:
+    root, doctype = examine(head)
+    if root is Root.OTHER:
         raise NotAModelError(f"{path}: is no OpenVINO IR: its root element is not <net> with a version")
     if doctype:
         raise ModelFileError(path, "unreadable", "has a document type (DOCTYPE), which no OpenVINO IR has; refused")
-    if root is _Root.INCOMPLETE and len(head) == _HEAD:
+    if root is Root.INCOMPLETE and len(head) == _HEAD:
         raise NotAModelError(f"{path}: is no OpenVINO IR: no root element <net> in its first {_HEAD} bytes")
 
 
@@ -337,9 +267,9 @@ class _Parser:
             if child.tag == "data":
                 layer.data = _plain(child)
             elif child.tag == "input":
-                layer.inputs = [self.port(port) for port in child.iterchildren("port")]
+                layer.inputs = [self.port(port) for port in child if port.tag == "port"]
             elif child.tag == "output":
-                layer.outputs = [self.port(port) for port in child.iterchildren("port")]
+                layer.outputs = [self.port(port) for port in child if port.tag == "port"]
             elif child.tag in _MAP_TAGS:
                 layer.maps[child.tag] = [{"": str(entry.tag), **_plain(entry)} for entry in child]
             elif child.tag in _BODY_TAGS:
@@ -355,7 +285,7 @@ class _Parser:
         return net
 
     def port(self, element: etree._Element) -> Port:
-        dims = tuple(_dim((child.text or "").strip()) for child in element.iterchildren("dim"))
+        dims = tuple([_dim(child.text) for child in element if child.tag == "dim"])
         return Port(self.attribute(element, "id"), element.get("precision", ""), dims, _names(element.get("names", "")))
 
 
@@ -363,14 +293,15 @@ def _plain(element: etree._Element) -> dict[str, str]:
     return {str(name): str(value) for name, value in element.attrib.items()}
 
 
-def _dim(text: str) -> int | None:
+def _dim(text: str | None) -> int | None:
     """A dimension of a port: -1, ``?`` and bounds such as ``1..10`` are dynamic."""
-    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+    digits = (text or "").strip()
+    return int(digits) if len(digits) <= 18 and digits.isascii() and digits.isdigit() else None
 
 
 def _names(text: str) -> tuple[str, ...]:
     r"""Tensor names: separated by commas; a comma within a name is written ``\,`` (OpenVINO's own expression)."""
-    return tuple(name.replace(r"\,", ",") for name in re.findall(r"(?:\\,|[^,])+", text))
+    return tuple(name.replace(r"\,", ",") for name in _NAME.findall(text)) if text else ()
 
 
 def _flattened(element: etree._Element) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from wirelint.dtypes import DType
 from wirelint.graph import Op
 from wirelint.shadow.labels import LENGTH, UNMODELLED
 from wirelint.shadow.transfer.contract import matmul
-from wirelint.shadow.transfer.elementwise import combine, given, select
+from wirelint.shadow.transfer.elementwise import combine, given, multiply, select
 from wirelint.shadow.transfer.lookup import gather
 from wirelint.shadow.transfer.movement import concatenate, expand, reshape, transpose
 from wirelint.shadow.transfer.normalise import softmax
@@ -52,6 +52,23 @@ def _add(x: Shadow, y: Shadow) -> Shadow:
     return combine(np.add, [x, y], x.dtype, keeps_size=True)
 
 
+def _scaled(scores: Shadow, op: Op, size: int) -> Shadow:
+    """Scores times the scale, by default 1 over the root of the head size, then capped by a tanh."""
+    scale = op.attrs.get("scale") or 1 / math.sqrt(max(size, 1))
+    made = multiply(scores, Shadow.known(np.full((1, 1, 1, 1), scale), scores.dtype))
+    cap = op.attrs.get("softcap")
+    return combine(lambda x: cap * np.tanh(x / cap), [made], made.dtype, keeps_size=False) if cap else made
+
+
+def _emptied(weights: Shadow, scores: Shadow) -> Shadow:
+    """Weights of zero instead of NaN where a query sees no key at all."""
+    if weights.value is None or scores.value is None:
+        return weights
+    empty = np.isneginf(scores.value).all(axis=3, keepdims=True)
+    value = np.where(empty, 0, weights.value).astype(weights.dtype.numpy)
+    return Shadow(weights.shape, weights.dtype, weights.labels, value, weights.exact, weights.anchor)
+
+
 def _structural(op: Op, queries: int, keys: int, dtype: DType) -> Shadow | None:
     """The bias of causal and windowed attention, which no input decides."""
     causal, window = op.attrs.get("causal", "none"), op.attrs.get("window", -1)
@@ -61,7 +78,7 @@ def _structural(op: Op, queries: int, keys: int, dtype: DType) -> Shadow | None:
     row, column = np.arange(queries)[:, None] + offset, np.arange(keys)[None, :]
     keeps = np.ones((queries, keys), dtype=bool) if causal == "none" else column <= row
     if window >= 0:
-        keeps = keeps & (column > row - window)
+        keeps = keeps & (column >= row - window)
     return _bias(keeps[None, None], -np.inf, dtype, np.zeros((1, 1, 1, 1), dtype=np.uint64))
 
 
@@ -98,7 +115,7 @@ def attention(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
         v = concatenate([past_value, v], 2)
     present_key, present_value = k, v
     k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
-    scores = matmul(q, transpose(k, [0, 1, 3, 2]), q.dtype, context)
+    scores = _scaled(matmul(q, transpose(k, [0, 1, 3, 2]), q.dtype, context), op, q.shape[3])
     queries, keys = scores.shape[2:]
     terms = [_structural(op, queries, keys, q.dtype)]
     if mask is not None:
@@ -113,6 +130,8 @@ def attention(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
         if term is not None:
             scores = _add(scores, term)
     weights = softmax(scores, [3])
+    if op.attrs.get("empty_row") == "zero":
+        weights = _emptied(weights, scores)
     context.charge(weights.labels.size + scores.labels.size)
     context.observe("scores", scores)
     context.observe("weights", weights)

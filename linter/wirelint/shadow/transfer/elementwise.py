@@ -222,15 +222,28 @@ def select(condition: Shadow, x: Shadow, y: Shadow) -> Shadow:
     return Shadow.partly(shape, x.dtype, labels, value, exact, np.where(sure, anchor | np.where(holds, xa, ya), marks))
 
 
+# The magnitudes that every variant of a narrow float type rounds to the same number (ONNX "Float stored in 8 bits").
+_NARROW = {DType.F8E4M3: (2.0**-6, 240.0), DType.F8E5M2: (2.0**-14, 57344.0), DType.F4E2M1: (0.5, 6.0)}
+
+
 def convert(x: Shadow, dtype: DType) -> Shadow:
     """Cast, with the overflow of the target type; what leaves the range of an integer type is not known any more."""
     if x.value is None or x.exact is None or dtype is DType.STRING or x.dtype is DType.STRING:
         return Shadow(x.shape, dtype, x.labels)
     value, exact = x.value, x.exact
-    if dtype.is_integer and x.dtype.is_float:
-        fits = np.isfinite(value) & (np.abs(np.where(np.isfinite(value), value, 0)) < 2.0**62)
+    if dtype.is_integer and (x.dtype.is_float or dtype.bits < 8):
+        low, high = (-(2.0 ** (dtype.bits - 1)), 2.0 ** (dtype.bits - 1)) if dtype.value[0] == "i" else (0.0, 2.0**dtype.bits)
+        wide = np.trunc(np.where(np.isfinite(value), value, np.inf).astype(np.float64))
+        fits = (wide >= low) & (wide < high)
         exact = exact & fits
         value = np.where(fits, value, 0)
+    elif dtype.is_float and dtype.bits <= 8:
+        if dtype not in _NARROW:
+            return Shadow(x.shape, dtype, x.labels)
+        low, high = _NARROW[dtype]
+        wide = value.astype(np.float64)
+        exact = exact & ((wide == 0) | (np.abs(wide) >= low)) & (np.abs(wide) <= high)
+        value = np.clip(np.where(np.isnan(wide), 0, wide), -dtype.largest, dtype.largest)
     return Shadow.partly(x.shape, dtype, x.labels, _typed(value, dtype), exact, x.anchor)
 
 

@@ -319,7 +319,8 @@ def split_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
     else:
         part = -(-x.shape[axis] // count)
         lengths = [max(0, min(part, x.shape[axis] - part * at)) for at in range(count)]
-    return split(x, axis, lengths)
+    marks = dynamic_labels(*operands[1:])
+    return [part.joined(marks) for part in split(x, axis, lengths)]
 
 
 def _bounds(start: int, stop: int, step: int, size: int) -> tuple[int, int]:
@@ -345,7 +346,7 @@ def slice_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         at = axis_of(axis, x.rank)
         first, last = _bounds(start, end, step, x.shape[at])
         x = cut(x, at, first, last, step)
-    return [x.joined(dynamic_labels(operands[1], operands[2]))]
+    return [x.joined(dynamic_labels(*operands[1:]))]
 
 
 @transfer("StridedSlice")
@@ -439,7 +440,7 @@ def _filled(x: Shadow, axis: int, length: int, fill: Shadow | None) -> Shadow:
 def flip(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     x = given(operands[0])
     axes = tuple(axis_of(axis, x.rank) for axis in constant_ints(operands[1], "axes"))
-    return [x.moved(x.shape, lambda array: np.flip(array, axes))]
+    return [x.moved(x.shape, lambda array: np.flip(array, axes)).joined(dynamic_labels(operands[1]))]
 
 
 @transfer("Roll")
@@ -448,7 +449,7 @@ def roll(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sh
     axes = [axis_of(axis, x.rank) for axis in constant_ints(operands[2], "axes")]
     shifts = constant_ints(operands[1], "shift")
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
-    return [x.moved(x.shape, lambda array: np.roll(array, shifts, axes))]
+    return [x.moved(x.shape, lambda array: np.roll(array, shifts, axes)).joined(dynamic_labels(*operands[1:]))]
 
 
 @transfer("Trilu")
@@ -457,6 +458,7 @@ def trilu(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
     if x.rank < 2:
         raise ExecutionError("Trilu of a tensor of rank below 2")
     k = constant_ints(operands[1], "the diagonal")[0] if len(operands) > 1 and operands[1] is not None else 0
+    marks = dynamic_labels(*operands[1:])
     context.charge(x.shape[-1] * x.shape[-2])
     kept = np.ones(x.shape[-2:], dtype=bool)
     kept = np.triu(kept, k) if op.attrs.get("upper", 1) else np.tril(kept, k)
@@ -466,9 +468,10 @@ def trilu(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
     value = zero if x.value is None else x.value
     exact = False if x.exact is None else x.exact
     anchor = NO_LABELS if x.anchor is None else x.anchor
-    return [
-        Shadow.partly(x.shape, x.dtype, labels, np.where(kept, value, zero), ~kept | exact, np.where(kept, anchor, NO_LABELS))
-    ]
+    made = Shadow.partly(
+        x.shape, x.dtype, labels, np.where(kept, value, zero), ~kept | exact, np.where(kept, anchor, NO_LABELS)
+    )
+    return [made.joined(marks)]
 
 
 @transfer("DepthToSpace", "SpaceToDepth")
@@ -512,50 +515,6 @@ def reverse_sequence(op: Op, operands: Sequence[Shadow | None], context: Context
         flipped = head.moved(head.shape, lambda array: np.flip(array, time))
         rows.append(concatenate([flipped, tail], time))
     return [concatenate(rows, batch).joined(dynamic_labels(lengths))]
-
-
-@transfer("Resize")
-def resize(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
-    """Nearest-neighbour resizing moves elements; every other mode joins the whole of each resized axis."""
-    x = given(operands[0])
-    axes = [axis_of(axis, x.rank) for axis in op.attrs.get("axes") or range(x.rank)]
-    sizes = operands[3] if len(operands) > 3 else None
-    scales = operands[2] if len(operands) > 2 else None
-    shape = list(x.shape)
-    if sizes is not None and sizes.size:
-        for axis, size in zip(axes, constant_ints(sizes, "sizes"), strict=False):
-            shape[axis] = size
-    elif scales is not None and scales.is_exact:
-        for axis, scale in zip(axes, scales.full_value().ravel().tolist(), strict=False):
-            shape[axis] = math.floor(x.shape[axis] * scale)
-    else:
-        raise DataDependentError("the new size depends on data")
-    changed = [axis for axis in range(x.rank) if shape[axis] != x.shape[axis]]
-    made_shape = _checked(shape)
-    context.charge(math.prod(max(array, 1) for array in made_shape) if x.labels.size > 1 else 1)
-    plain = op.attrs.get("mode", "nearest") == "nearest" and op.attrs.get("coordinate_transformation_mode") == "asymmetric"
-    if plain and op.attrs.get("nearest_mode") == "floor" and 0 not in x.shape:
-
-        def pick(array: Array) -> Array:
-            for axis in changed:
-                if array.shape[axis] != 1:
-                    index = np.minimum(np.arange(shape[axis]) * x.shape[axis] // max(shape[axis], 1), x.shape[axis] - 1)
-                    array = np.take(array, index, axis=axis)
-            return array
-
-        return [x.moved(made_shape, pick)]
-    if x.is_exact and x.value is not None and op.attrs.get("mode", "nearest") == "nearest" and 0 not in x.shape:
-        # Half a pixel to one side or the other: a mask that is scaled down stays a mask.
-        def near(array: Array) -> Array:
-            for axis in changed:
-                if array.shape[axis] != 1:
-                    at = (np.arange(shape[axis]) + 0.5) * x.shape[axis] / max(shape[axis], 1) - 0.5
-                    array = np.take(array, np.clip(np.rint(at).astype(int), 0, x.shape[axis] - 1), axis=axis)
-            return array
-
-        chosen = x.moved(made_shape, near)
-        return [Shadow(chosen.shape, chosen.dtype, chosen.labels | join(x.labels, changed), chosen.value, chosen.exact, chosen.anchor)]
-    return [Shadow.unknown(made_shape, x.dtype, join(x.labels, changed))]
 
 
 @transfer("ReadValue")

@@ -59,7 +59,11 @@ def batch_norm(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
 @transfer("InstanceNormalization", "GroupNormalization")
 def group_norm(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     x = given(operands[0])
-    return [_rescaled(x, range(2 if op.kind == "InstanceNormalization" else 1, x.rank), zero_stays=False)]
+    made = _rescaled(x, range(2 if op.kind == "InstanceNormalization" else 1, x.rank), zero_stays=False)
+    for extra in operands[1:]:
+        if extra is not None and extra.labels.any():
+            made = made.joined(extra.labels.reshape((1, -1) + (1,) * (x.rank - 2)))
+    return [made]
 
 
 @transfer("LRN")

@@ -8,7 +8,7 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Op
-from wirelint.shadow.transfer.elementwise import center, combine, given, lift
+from wirelint.shadow.transfer.elementwise import center, combine, convert, given, lift
 from wirelint.shadow.transfer.movement import axis_of, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import ExecutionError, Shadow
@@ -38,10 +38,14 @@ def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
     scale, point = _aligned(operands[1], x, op), _aligned(operands[2] if len(operands) > 2 else None, x, op)
     dtype = op.attrs.get("dtype") or (operands[2].dtype if len(operands) > 2 and operands[2] is not None else DType.U8)
     parts = [x, given(scale)] + ([point] if point is not None else [])
+    if dtype.is_float:
+        return [convert(combine(lambda value, step, *_: value / step, parts, x.dtype, keeps_size=False), dtype)]
     low, high = _RANGES.get(dtype, (-np.inf, np.inf))
 
     def codes(value: np.ndarray, step: np.ndarray, offset: np.ndarray | int = 0) -> np.ndarray:  # type: ignore[type-arg]
-        code = np.rint(value.astype(np.float64) / step) + np.asarray(offset).astype(np.float64)
+        # Runtimes divide in single precision, so that halves fall as they do there.
+        single = np.float64 if value.dtype == np.float64 else np.float32
+        code = np.rint(value.astype(single) / step.astype(single)).astype(np.float64) + np.asarray(offset).astype(np.float64)
         return np.clip(np.where(np.isnan(code), 0, code), low, high)
 
     made = combine(codes, parts, dtype, keeps_size=False)
@@ -52,8 +56,7 @@ def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         with np.errstate(all="ignore"):
             code = codes(xv, center(scale, x.rank)[0], 0 if point is None else center(point, x.rank)[0])
             slack = 40.0 / np.abs(center(scale, x.rank)[0].astype(np.float64))
-        coarse = (slack < 0.25) & ~xe
-        settled = coarse & (np.abs(xv) > 0)
+        settled = (slack < 0.25) & ~xe
         value = np.where(settled, code, value).astype(dtype.numpy)
         labels = np.where(settled, xa, made.labels)
         made = Shadow.partly(made.shape, dtype, labels, value, exact | settled, np.where(settled, xa, anchor))

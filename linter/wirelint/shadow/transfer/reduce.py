@@ -10,7 +10,7 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Op
-from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.shadow.labels import LENGTH, NO_LABELS, SHIFTED
 from wirelint.shadow.transfer.elementwise import given, infected
 from wirelint.shadow.transfer.movement import axis_of, constant_ints, dynamic_labels
 from wirelint.shadow.transfer.registry import Context, transfer
@@ -108,6 +108,7 @@ def running(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     exclusive, reverse = bool(op.attrs.get("exclusive")), bool(op.attrs.get("reverse"))
     wide = x.spread([axis])
     context.charge(wide.labels.size)
+    marks = dynamic_labels(operands[1])
     accumulate = np.cumsum if op.kind == "CumSum" else np.cumprod
     start = 0 if op.kind == "CumSum" else 1
 
@@ -124,10 +125,11 @@ def running(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     if x.shape[axis] == 0:
         return [x]
     labels = over(wide.labels, lambda array: np.bitwise_or.accumulate(array, axis=axis), NO_LABELS)
+    labels = np.where(labels & context.layout.gaps, labels | SHIFTED, labels)
     if not x.is_exact or wide.value is None:
-        return [Shadow(x.shape, x.dtype, labels)]
+        return [Shadow(x.shape, x.dtype, labels).joined(marks)]
     value = over(wide.value, lambda array: accumulate(array, axis=axis).astype(x.dtype.numpy), start)
-    return [Shadow(x.shape, x.dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels)]
+    return [Shadow(x.shape, x.dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels).joined(marks)]
 
 
 @transfer("ArgMax", "ArgMin")

@@ -224,7 +224,10 @@ def _exact_convolution(
 
 @transfer("Conv")
 def convolution(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
-    """A filter hears all channels of its group; where all of its weights are exactly zero, it hears nothing."""
+    """A filter hears all channels of its group; where all of its weights are exactly zero, it hears nothing.
+
+    Integers are codes of a quantiser, whose zero stands elsewhere, and are summed up in int32.
+    """
     x, w = given(operands[0]), given(operands[1])
     bias = operands[2] if len(operands) > 2 else None
     group = op.attrs.get("group", 1)
@@ -237,7 +240,8 @@ def convolution(op: Op, operands: Sequence[Shadow | None], context: Context) -> 
     axes = _axes(op, x.shape[2:], w.shape[2:])
     shape = (x.shape[0], w.shape[0], *(axis.count for axis in axes))
     heard = _by_group(x.labels, x.shape[1], group)
-    live = _live(w)
+    dtype = DType.I32 if x.dtype.is_integer else x.dtype
+    live = None if w.dtype.is_integer else _live(w)
     if live is None:
         labels = _for_filters(_united(heard, axes, context), w.shape[0])
     else:
@@ -245,8 +249,8 @@ def convolution(op: Op, operands: Sequence[Shadow | None], context: Context) -> 
     labels = labels | _weight_labels(w, join(w.labels, range(1, w.rank)).reshape(-1), bias)
     value = _exact_convolution(x, w, bias, axes, group, context)
     if value is None:
-        return [Shadow(shape, x.dtype, labels)]
-    return [Shadow(shape, x.dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels)]
+        return [Shadow(shape, dtype, labels)]
+    return [Shadow(shape, dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels)]
 
 
 def _fold_live(heard: Array, axes: Sequence[_Axis], live: Array, context: Context) -> Array:

@@ -1,0 +1,82 @@
+"""What indexes each table, read off the trace and the shadow run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wirelint.analysis.sites import place_of
+from wirelint.errors import ModelFileError
+from wirelint.facts import EmbeddingFacts
+from wirelint.shadow.attempts import Execution
+from wirelint.shadow.labels import LENGTH
+from wirelint.shadow.value import Shadow, present
+from wirelint.trace.flow import bits
+from wirelint.trace.roles import Trace
+from wirelint.trace.sites import Lookup
+
+__all__ = ["embedding_facts"]
+
+_KINDS = {"ids": "token", "decoder_ids": "token", "segment": "segment", "position": "position", "bbox": "bbox"}
+_SEGMENTS = 16
+"""More rows than this are no segment table."""
+
+
+def _index_shadow(lookup: Lookup, execution: Execution) -> Shadow | None:
+    shadow = execution.right[1].values.get(lookup.index)
+    constant = lookup.index.constant
+    if shadow is None and constant is not None:
+        held = constant.load(1 << 20)
+        return None if held is None else Shadow.known(held, constant.dtype)
+    return shadow
+
+
+def _counts_up(numbers: list[int], length: int) -> bool:
+    """Positions: consecutive numbers along the last axis, the same for every row."""
+    if length < 2 or len(numbers) % length:
+        return False
+    first = numbers[:length]
+    return all(number == first[0] + at for at, number in enumerate(first)) and numbers == first * (len(numbers) // length)
+
+
+def _distinct(lookup: Lookup) -> bool:
+    """The rows of a small table differ, as far as they can be read; a table of equal rows has nothing to tell apart."""
+    table = lookup.table
+    if table.constant is None:
+        return True
+    try:
+        held = table.constant.load(1 << 16)
+    except ModelFileError:
+        return True
+    return held is None or held.ndim != 2 or bool((np.asarray(held, dtype=np.float64) != np.asarray(held[:1], dtype=np.float64)).any())
+
+
+def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
+    """The facts about every lookup, in the graph's order."""
+    made = []
+    token_widths = {
+        lookup.width for lookup in trace.lookups if any(trace.roles[at].name in ("ids", "decoder_ids") for at in bits(trace.flow[lookup.index].linear))
+    }
+    for lookup in trace.lookups:
+        state = trace.flow[lookup.index]
+        fact = EmbeddingFacts(place_of(lookup.op), lookup.table.name, lookup.rows, lookup.width)
+        direct = bits(state.linear)
+        summed = lookup.width in token_widths
+        shadow = _index_shadow(lookup, execution)
+        if len(direct) == 1:
+            fact.index_from, fact.index_input = "input", direct[0]
+            fact.kind = _KINDS.get(trace.roles[direct[0]].name, "other")
+        elif state.derived:
+            roles = {trace.roles[at].name for at in bits(state.derived)}
+            fact.index_from = "mask" if "mask" in roles and "ids" not in roles else "ids" if roles & {"ids", "decoder_ids"} else "unknown"
+            fact.kind = "position" if summed else "other"
+        elif not state.reach and shadow is not None:
+            numbers = shadow.integers()
+            if numbers and summed and not present(shadow.labels) & ~LENGTH:
+                if len(set(numbers)) == 1 and (len(numbers) > 1 or lookup.rows <= _SEGMENTS):
+                    fact.index_from, fact.constant_index = "constant", numbers[0]
+                    fact.kind = "segment" if lookup.rows <= _SEGMENTS else "other"
+                    fact.distinct_rows = lookup.rows > 1 and _distinct(lookup)
+                elif _counts_up(numbers, shadow.shape[-1] if shadow.shape else 0):
+                    fact.index_from, fact.kind = "range", "position"
+        made.append(fact)
+    return made

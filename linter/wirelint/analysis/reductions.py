@@ -1,0 +1,192 @@
+"""Where the positions of a sequence are joined into one value, outside attention."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from wirelint.analysis.sites import place_of
+from wirelint.facts import ReductionFacts
+from wirelint.graph import Graph, Op, Value
+from wirelint.ops import Family, family
+from wirelint.shadow.attempts import Execution
+from wirelint.shadow.interpreter import Run
+from wirelint.shadow.labels import LENGTH
+from wirelint.shadow.positions import axes_over_positions
+from wirelint.shadow.scenario import Scenario
+from wirelint.shadow.value import Shadow, present
+from wirelint.trace.roles import Trace
+
+__all__ = ["reduction_facts"]
+
+_KINDS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceL2": "norm", "GlobalAveragePool": "mean"}
+_SELECT = {"Gather", "GatherND", "GatherElements", "Slice", "StridedSlice", "Split"}
+
+
+def _reached(graph: Graph) -> dict[Value, set[str]]:
+    """For each value, the names of the outputs that it reaches."""
+    reach: dict[Value, set[str]] = {}
+    for value, name in zip(graph.outputs, graph.output_names, strict=True):
+        reach.setdefault(value, set()).add(name)
+    for op in reversed(graph.ops):
+        names = set[str]().union(*(reach.get(value, set()) for value in op.outputs))
+        if names:
+            for operand in op.inputs:
+                if operand is not None:
+                    reach.setdefault(operand, set()).update(names)
+    return reach
+
+
+def _candidate(op: Op, run: Run, scenario: Scenario) -> tuple[int, Shadow] | None:
+    """The operand whose positions an operator joins, and its shadow."""
+    if not op.outputs:
+        return None
+    made = run.values.get(op.outputs[0])
+    if made is None or axes_over_positions(made.shape, scenario):
+        return None
+    for slot, value in enumerate(op.inputs[:2]):
+        shadow = None if value is None else run.values.get(value)
+        if shadow is None or not shadow.dtype.is_float or not present(shadow.labels) & (scenario.layout.padded | _real(scenario)):
+            continue
+        if len(axes_over_positions(shadow.shape, scenario)) == 1:
+            return slot, shadow
+    return None
+
+
+def _real(scenario: Scenario) -> np.uint64:
+    bits = np.uint64(0)
+    for sequence in scenario.sequences:
+        bits |= sequence.part.real[0] | sequence.part.real[1]
+    return bits
+
+
+def _kind(op: Op, slot: int, shadow: Shadow, run: Run, scenario: Scenario) -> str | None:
+    if op.kind in _KINDS:
+        return _KINDS[op.kind]
+    if op.kind in ("MatMul", "Einsum"):
+        return "weighted"
+    if op.kind in _SELECT:
+        if slot != 0:
+            return None
+        axis = axes_over_positions(shadow.shape, scenario)[0].at
+        if op.kind == "Gather" and op.attrs.get("axis", 0) == axis:
+            index = op.inputs[1]
+            held = None if index is None else run.values.get(index) or _constant(index)
+            numbers = None if held is None else held.integers()
+            last = shadow.shape[axis] - 1
+            if numbers and not present(held.labels if held is not None else np.zeros(1, np.uint64)) & ~LENGTH:
+                return "first" if set(numbers) <= {0} else "last" if set(numbers) <= {-1, last} else "position"
+            return "counted"
+        if op.kind in ("Slice", "StridedSlice", "Split"):
+            return "slice"
+        return "counted"
+    return None
+
+
+def _constant(value: Value) -> Shadow | None:
+    held = None if value.constant is None else value.constant.load(1024)
+    return None if held is None or value.constant is None else Shadow.known(held, value.constant.dtype)
+
+
+def _slice_end(op: Op, shadow: Shadow, run: Run, scenario: Scenario) -> str:
+    """Whether a slice of one position takes the first or the last one, by where its labels come from."""
+    starts = op.inputs[1] if len(op.inputs) > 1 else None
+    held = None if starts is None else run.values.get(starts) or _constant(starts)
+    numbers = None if held is None else held.integers()
+    axis = axes_over_positions(shadow.shape, scenario)[0].at
+    if numbers is None:
+        return "position"
+    if any(number < 0 or number >= shadow.shape[axis] - 1 for number in numbers):
+        return "last"
+    return "first" if not any(numbers) else "position"
+
+
+def _masked(shadow: Shadow, scenario: Scenario) -> bool:
+    """Padded positions hold exact zeros."""
+    zero = shadow.zero()
+    if zero is None:
+        return False
+    axis = axes_over_positions(shadow.shape, scenario)[0]
+    wide = np.broadcast_to(zero, shadow.shape)
+    moved = np.moveaxis(wide, axis.at, 0)
+    padded = np.logical_and.reduce(~axis.sequence.real, axis=0)
+    real = axis.sequence.real_of(0, shadow.shape[axis.at])
+    if axis.folded or real is None or len(real) != len(padded):
+        return False
+    return bool(padded.any()) and bool(moved[padded].all())
+
+
+def _divisor(op: Op, trace: Trace, run: Run, scenario: Scenario) -> tuple[str, bool]:
+    """By what a sum over positions is divided, and whether that can't become zero."""
+    frontier: deque[tuple[Value, int]] = deque((value, 0) for value in op.outputs)
+    while frontier:
+        value, depth = frontier.popleft()
+        for consumer, slot in value.consumers:
+            if consumer.kind == "Div" and slot == 0 and consumer.inputs[1] is not None:
+                divisor = consumer.inputs[1]
+                shadow = run.values.get(divisor) or _constant(divisor)
+                guarded = _guarded(divisor)
+                if shadow is None:
+                    return "unknown", guarded
+                labels = present(shadow.labels)
+                if trace.flow[divisor].derived and labels & ~LENGTH:
+                    return "mask", guarded
+                return ("length" if labels & LENGTH else "none"), True
+            if depth < 6 and (family(consumer.kind) is Family.MOVE or consumer.kind == "Mul"):
+                frontier += ((made, depth + 1) for made in consumer.outputs)
+    return "none", True
+
+
+def _guarded(value: Value) -> bool:
+    for _ in range(8):
+        op = value.producer
+        if op is None:
+            return False
+        if op.kind in ("Clip", "Max", "Add", "Where"):
+            return True
+        if not op.inputs or op.inputs[0] is None or family(op.kind) not in (Family.MOVE, Family.UNARY):
+            return False
+        value = op.inputs[0]
+    return False
+
+
+def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[ReductionFacts]:
+    """The facts about every reduction over positions that reaches an output."""
+    scenario, run = execution.right
+    if not scenario.sequences:
+        return []
+    reached = _reached(graph)
+    inside = {site.op for site in trace.sites}
+    products = {value for site in trace.sites for value in site.op.outputs}
+    made = []
+    for op in graph.ops:
+        if op in inside or not op.outputs or op.outputs[0] not in reached or any(value in products for value in op.inputs if value is not None):
+            continue
+        found = _candidate(op, run, scenario)
+        if found is None:
+            continue
+        slot, shadow = found
+        operand = op.inputs[slot]
+        if operand is None or not (trace.flow[operand].mixed or trace.flow[operand].indexed):
+            continue
+        kind = _kind(op, slot, shadow, run, scenario)
+        if kind is None:
+            continue
+        if kind == "slice":
+            kind = _slice_end(op, shadow, run, scenario)
+        result = run.values[op.outputs[0]]
+        fact = ReductionFacts(place_of(op), kind, outputs=tuple(sorted(reached[op.outputs[0]])))
+        fact.leaks_right = bool(present(result.labels) & scenario.layout.padded)
+        left_scenario, left_run = execution.left
+        left = left_run.values.get(op.outputs[0])
+        fact.leaks_left = left is not None and bool(present(left.labels) & left_scenario.layout.padded)
+        fact.masked = _masked(shadow, scenario) if kind in ("mean", "sum", "weighted", "norm") else not fact.leaks_right
+        if kind == "weighted":
+            fact.masked = not fact.leaks_right
+        if kind == "mean":
+            fact.divisor = "length"
+        elif kind in ("sum", "weighted"):
+            fact.divisor, fact.divisor_guarded = _divisor(op, trace, run, scenario)
+        made.append(fact)
+    return made

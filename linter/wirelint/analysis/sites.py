@@ -1,0 +1,338 @@
+"""What the padding mask does at one attention site, read off the shadow runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wirelint.facts import Place, SiteFacts
+from wirelint.graph import Op, Value
+from wirelint.shadow.attempts import Execution
+from wirelint.shadow.interpreter import Run
+from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.shadow.scenario import Scenario, Sequence
+from wirelint.shadow.value import HUGE, Array, present
+from wirelint.trace.flow import bits
+from wirelint.trace.roles import Trace
+from wirelint.trace.sites import Site
+
+__all__ = ["place_of", "site_facts"]
+
+_MASK_ROLES = ("mask", "decoder_mask", "pixel_mask", "lengths")
+_DRAWN = 24
+
+
+def place_of(op: Op) -> Place:
+    """Where an operator stands, in the file's words."""
+    return Place(op.origin.name or (op.outputs[0].name if op.outputs else ""), op.origin.op_type or op.kind, op.origin.line, op.origin.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One site in one run, with axes brought to [row, heads, query, key].
+
+    Attributes:
+        scenario: of the run.
+        keys: the sequence of the keys, or None.
+        queries: the sequence of the queries, or None.
+        zero: bool, [rows, heads or 1, queries, keys]: the weight is exactly zero.
+        nan: likewise: the weight is NaN.
+        score: the approximate scores, or None where nothing is known of them.
+        exact: the scores that are known exactly.
+        anchor: what the approximate scores depend on.
+        shape: [queries, keys].
+    """
+
+    scenario: Scenario
+    keys: Sequence | None
+    queries: Sequence | None
+    zero: Array
+    nan: Array
+    score: Array | None
+    exact: Array | None
+    anchor: np.uint64
+    shape: tuple[int, int]
+
+    def real_keys(self, row: int) -> Array:
+        real = None if self.keys is None else self.keys.real_of(row, self.shape[1])
+        return np.ones(self.shape[1], dtype=bool) if real is None else real
+
+    def real_queries(self, row: int) -> Array:
+        real = None if self.queries is None else self.queries.real_of(row, self.shape[0])
+        return np.ones(self.shape[0], dtype=bool) if real is None else real
+
+
+def _rows(array: Array, shape: tuple[int, ...], axis: int, rows: int) -> Array:
+    """A compact array as [rows or 1, heads, queries, keys], the softmaxed axis last."""
+    moved = np.moveaxis(array, axis, -1)
+    full = [size for at, size in enumerate(shape) if at != axis]
+    if moved.ndim == 1:
+        return moved.reshape(1, 1, 1, -1)
+    if moved.ndim == 2:
+        return moved.reshape(1, 1, *moved.shape)
+    lead = moved.shape[0]
+    if lead == 1 or full[0] == rows:
+        flat = moved.reshape(lead, -1, *moved.shape[-2:])
+        return flat
+    if rows and full[0] % rows == 0:
+        return moved.reshape(rows, -1, *moved.shape[-2:])
+    return moved.reshape(1, -1, *moved.shape[-2:])
+
+
+def _view(site: Site, trace: Trace, scenario: Scenario, run: Run) -> _View | None:
+    observed = run.observed.get(site.op, {})
+    weights = observed.get("weights") or observed.get("result")
+    scores = observed.get("scores") or run.values.get(site.scores)
+    if weights is None or scores is None or scores.rank < 2 or weights.shape != scores.shape:
+        return None
+    axis = int(site.op.attrs.get("axis", -1)) % scores.rank if site.op.kind == "Softmax" else scores.rank - 1
+    rows = scenario.batch
+    keys = scores.shape[axis]
+    queries = [size for at, size in enumerate(scores.shape) if at != axis][-1]
+    wide = [1] * scores.rank
+    wide[axis] = keys
+
+    def arranged(array: Array) -> Array:
+        full = np.broadcast_to(array, np.broadcast_shapes(array.shape, tuple(wide)))
+        return _rows(full, scores.shape, axis, rows)
+
+    blank = np.zeros((1,) * weights.rank, dtype=bool)
+    zero = weights.zero()
+    nan = np.isnan(weights.value) if weights.value is not None and weights.dtype.is_float else blank
+    known = scores.value is not None and scores.exact is not None and scores.anchor is not None
+    return _View(
+        scenario,
+        _sequence_of(site.key, trace, scenario, keys),
+        _sequence_of(site.query, trace, scenario, queries),
+        arranged(blank if zero is None else zero),
+        arranged(nan),
+        arranged(np.asarray(scores.value, dtype=np.float64)) if known else None,
+        arranged(np.asarray(scores.exact)) if known else None,
+        present(np.asarray(scores.anchor)) if known else NO_LABELS,
+        (queries, keys),
+    )
+
+
+def _sequence_of(value: Value | None, trace: Trace, scenario: Scenario, length: int) -> Sequence | None:
+    """The padded sequence whose positions an axis of keys or queries runs over."""
+    roles = {trace.roles[at].name for at in bits(trace.flow[value].reach)}
+    for sequence in scenario.sequences:
+        if sequence.role in roles and sequence.real_of(0, length) is not None:
+            return sequence
+    cached = {"past", "mask"} & roles
+    for sequence in scenario.sequences:
+        if cached and sequence.real_of(0, length) is not None:
+            return sequence
+    return None
+
+
+def _each_row(array: Array, row: int) -> Array:
+    return array[min(row, array.shape[0] - 1)] if array.shape[0] > 1 else array[0]  # type: ignore[no-any-return]
+
+
+def _wide(view: _View, array: Array, row: int) -> Array:
+    """One row of an array of the view as [heads or 1, queries, keys]."""
+    chosen = _each_row(array, row)
+    return np.broadcast_to(chosen, (chosen.shape[0], *view.shape))
+
+
+def _heard(view: _View) -> str:
+    """Whether real queries give weight to padded keys."""
+    if view.keys is None:
+        return "hidden"
+    for row in range(view.scenario.batch):
+        padded, real = ~view.real_keys(row), view.real_queries(row)
+        zero = _wide(view, view.zero, row)
+        if not zero[:, real][:, :, padded].all():
+            return "heard"
+    return "hidden"
+
+
+def _deaf(view: _View) -> bool:
+    """Real queries give no weight to any real key but perhaps themselves."""
+    for row in range(view.scenario.batch):
+        keys, queries = view.real_keys(row), view.real_queries(row)
+        zero = _wide(view, view.zero, row)
+        if not zero[:, queries][:, :, keys].all():
+            return False
+    return True
+
+
+def _nan(view: _View) -> bool:
+    for row in range(view.scenario.batch):
+        nan = _wide(view, view.nan, row)
+        if nan[:, view.real_queries(row)].any():
+            return True
+    return False
+
+
+def _is_causal(view: _View) -> bool:
+    """No query hears a key after it, counted from the end of the keys."""
+    queries, keys = view.shape
+    if queries < 2 or keys < queries:
+        return False
+    later = np.arange(keys)[None, :] > np.arange(queries)[:, None] + (keys - queries)
+    row = int(np.argmax([view.real_keys(row).sum() for row in range(view.scenario.batch)]))
+    real = view.real_keys(row)[None, :] & view.real_queries(row)[:, None]
+    zero = _wide(view, view.zero, row)
+    return bool((later & real).any()) and bool(zero[:, later & real].all()) and not bool(zero[:, ~later & real].all())
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """How the scores of padded keys stand below those of real keys, for the last real query of a row."""
+
+    gap: float
+    fill: float
+    along_queries: bool
+
+
+def _gap(view: _View) -> _Gap | None:
+    if view.score is None:
+        return None
+    for row in range(view.scenario.batch):
+        score = _wide(view, view.score, row)[0]
+        padded, real = ~view.real_keys(row), view.real_keys(row)
+        queries = np.flatnonzero(view.real_queries(row))
+        if not padded.any() or not real.any() or not queries.size:
+            continue
+        query = queries[-1]
+        low, high = float(score[query, padded].max()), float(score[query, real].max())
+        along = bool(np.ptp(np.nan_to_num(score[:, real], neginf=-1e308, posinf=1e308).max(axis=1)) > 0)
+        return _Gap(high - low if np.isfinite(high) or np.isfinite(low) else float("nan"), low, along)
+    return None
+
+
+def _quantised(view: _View) -> bool:
+    """Scores of real keys that are known exactly: a quantiser with a coarse step left nothing of them."""
+    if view.exact is None or view.score is None:
+        return False
+    exact, score = np.broadcast_arrays(_wide(view, view.exact, 0), _wide(view, view.score, 0))
+    chosen = np.ix_(range(len(exact)), view.real_queries(0), view.real_keys(0))
+    cells, values = exact[chosen], score[chosen]
+    return bool(cells.any()) and bool((np.abs(values[cells]) < HUGE).any())
+
+
+def _constant_term(site: Site, trace: Trace, run: Run) -> bool:
+    """A term of the scores that no input decides and that is the same for every key: a folded mask."""
+    for term in site.terms:
+        state = trace.flow[term]
+        shadow = run.values.get(term)
+        if term.constant is not None or state.reach:
+            continue
+        if shadow is None or shadow.size < 2 or not shadow.is_exact or shadow.value is None or present(shadow.labels) & ~LENGTH:
+            continue
+        if shadow.value.size and np.all(shadow.value == shadow.value.flat[0]):
+            return True
+    return False
+
+
+def _constant_in_file(site: Site) -> bool:
+    """A constant of the file that is added to the scores and is the same for every key."""
+    for term in site.terms:
+        if term.constant is None or term.constant.size < 2:
+            continue
+        held = term.constant.load()
+        if held is not None and np.all(held == held.flat[0]):
+            return True
+    return False
+
+
+def _status(view: _View, site: Site, trace: Trace, run: Run, mask_labels: np.uint64, masks: int) -> str:
+    if _nan(view):
+        return "not-finite"
+    acts = bool(view.anchor & mask_labels)
+    if _heard(view) == "hidden":
+        return "effective" if acts or any(trace.flow[term].derived & masks for term in site.terms) else "absent"
+    gap = _gap(view)
+    if acts and gap is not None:
+        if _deaf(view):
+            return "inverted"
+        if np.isnan(gap.gap) or gap.gap < 0:
+            return "inverted"
+        if gap.gap > 0:
+            return "weak"
+        return "query-axis" if gap.along_queries else "noop"
+    if acts and _deaf(view):
+        return "inverted"
+    if any(trace.flow[term].derived & masks for term in site.terms):
+        return "noop"
+    return "constant" if _constant_term(site, trace, run) or _constant_in_file(site) else "absent"
+
+
+def _drawn(view: _View) -> tuple[str, ...]:
+    queries, keys = view.shape
+    if queries > _DRAWN or keys > _DRAWN:
+        return ()
+    zero = _wide(view, view.zero, 0).all(axis=0)
+    return tuple("".join("." if cell else "#" for cell in line) for line in zero)
+
+
+def _guarded(site: Site) -> bool:
+    """NaN weights are replaced right after the softmax."""
+    return any(op.kind in ("IsNaN", "Where") for value in site.op.outputs for op, _ in value.consumers)
+
+
+def _fully_masked(fill: float | None, status: str, site: Site) -> str:
+    """What a row without any real key yields: every score is the fill."""
+    if status not in ("effective", "weak") or fill is None:
+        return "unknown"
+    if fill == -np.inf:
+        return "zero" if _guarded(site) else "nan"
+    return "uniform"
+
+
+def _carried(inputs: int, trace: Trace) -> bool:
+    """Some of these inputs carry a sequence."""
+    return bool({trace.roles[at].name for at in bits(inputs)} & {"ids", "decoder_ids", "encoder_states", "features", "pixels"})
+
+
+def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: list[Value]) -> SiteFacts:
+    """The facts about one attention site."""
+    made = SiteFacts(place_of(site.op))
+    views = {side: _view(site, trace, scenario, run) for side, (scenario, run) in execution.sides.items()}
+    query, key = trace.flow[site.query], trace.flow[site.key]
+    learned = not query.reach and bool(key.reach)
+    if learned and all(view is None or view.shape[0] == 1 for view in views.values()):
+        made.kind = "pooling"
+    elif learned:
+        made.kind = "cross"
+    elif _carried(key.reach & ~query.reach, trace) or _carried(query.reach & ~key.reach, trace):
+        made.kind = "cross"
+    for side, view in views.items():
+        if view is None:
+            continue
+        if view.keys is not None:
+            made.keys = view.keys.role
+        else:
+            made.needs_mask = False
+        if side == "right":
+            made.heard_right, made.matrix = _heard(view), _drawn(view)
+            made.causal = made.kind == "self" and _is_causal(view)
+        else:
+            made.heard_left = _heard(view)
+    # Causal attention hides right padding by itself: what the mask does shows under left padding.
+    side = "left" if made.causal else "right"
+    view, (scenario, run) = views[side], execution.sides[side]
+    if view is None:
+        made.needs_mask = any(trace.roles[at].name in ("ids", "decoder_ids", "encoder_states", "features") for at in bits(key.reach))
+        return made
+    parts = scenario.layout.parts
+    mask_labels = NO_LABELS
+    for name in _MASK_ROLES:
+        if name in parts:
+            mask_labels |= parts[name].every
+    mask_labels |= scenario.layout.gaps
+    masks = sum(1 << at for at, role in enumerate(trace.roles) if role.name in _MASK_ROLES)
+    made.mask = _status(view, site, trace, run, mask_labels, masks)
+    made.quantised = _quantised(view)
+    names = scenario.layout.names(view.anchor & mask_labels)
+    made.mask_inputs = tuple(graph_inputs[at].name for at, role in enumerate(trace.roles) if role.name in names)
+    gap = _gap(view)
+    if gap is not None and made.mask in ("effective", "weak", "inverted"):
+        made.fill = gap.fill
+        made.fill_dtype = str(site.scores.dtype if not site.fused else site.op.outputs[0].dtype)
+    made.fully_masked = _fully_masked(made.fill, made.mask, site)
+    return made
+

@@ -1,0 +1,143 @@
+"""Finds sizes at which a model executes, and runs it there under right and left padding.
+
+A model that refuses the first sizes is tried at others, nearest first: what it refuses and what it accepts tell which
+dimensions an export has baked in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from wirelint.graph import Graph, Op
+from wirelint.shadow.interpreter import Constants, Run, run
+from wirelint.shadow.scenario import MaskForm, Scenario, Sizes, build
+from wirelint.trace.roles import Trace
+
+__all__ = ["Execution", "Refusal", "execute"]
+
+_MOST_ATTEMPTS = 14
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Sizes that the declared shapes allow and an operator does not.
+
+    Attributes:
+        sizes: what was tried.
+        op: where it failed.
+        reason: why.
+    """
+
+    sizes: Sizes
+    op: Op
+    reason: str
+
+
+@dataclass(slots=True)
+class Execution:
+    """The shadow runs of a model.
+
+    Attributes:
+        right, left: scenario and run for each padding side.
+        refusals: sizes that were refused before one was accepted.
+        sizes: the sizes of the right-padded run.
+        sides: both, for iteration.
+    """
+
+    right: tuple[Scenario, Run]
+    left: tuple[Scenario, Run]
+    refusals: list[Refusal] = field(default_factory=list)
+    sizes: Sizes = field(default_factory=Sizes)
+    accepted: bool = True
+
+    @property
+    def sides(self) -> dict[str, tuple[Scenario, Run]]:
+        return {"right": self.right, "left": self.left}
+
+
+class _Runner:
+    def __init__(self, graph: Graph, trace: Trace, constants: Constants, pad_id: int | None, *, branch: bool) -> None:
+        self.graph, self.trace, self.constants, self.pad_id, self.branch = graph, trace, constants, pad_id, branch
+        self.watch = {site.op for site in trace.sites}
+
+    def run(self, side: str, sizes: Sizes, forms: Mapping[int, MaskForm]) -> tuple[Scenario, Run]:
+        scenario = build(self.graph, self.trace, side, sizes, forms, pad_id=self.pad_id, branch=self.branch)
+        free = scenario.length if scenario.length is not None and scenario.length == sizes.length else None
+        done = run(
+            self.graph, scenario.bindings, scenario.layout, length=free, symbols=scenario.symbols, constants=self.constants, watch=self.watch
+        )
+        return scenario, done
+
+
+def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
+    """Other sizes worth a try, given what was refused."""
+    assert stopped.stop is not None
+    found: list[Sizes] = []
+    accepted = [size for size in stopped.stop.sizes if 1 < size <= _LONGEST and size not in (sizes.length, sizes.batch)]
+    if sizes.batch != 1:
+        found.append(replace(sizes, batch=1))
+    roles = {sequence.role for sequence in scenario.sequences}
+    if roles & {"ids", "decoder_ids"}:
+        found += [replace(sizes, length=size) for size in accepted]
+        found += [replace(sizes, batch=1, length=size) for size in accepted if sizes.batch != 1]
+        if sizes.batch != 1:
+            # A baked batch of another size shows as a multiple: batch times heads, for example.
+            found += [replace(sizes, batch=size) for size in accepted if size <= 64]
+    if "encoder_states" in roles:
+        found += [replace(sizes, other=size) for size in accepted]
+    if "features" in roles:
+        found += [replace(sizes, frames=size) for size in (*accepted, 64, 128, 400, 1600, 3000) if size != sizes.frames]
+    if not roles & {"ids", "decoder_ids"} or "pixels" in roles:
+        found += [replace(sizes, pixels=size) for size in (*accepted, 64, 224, 30, 28, 384) if size != sizes.pixels]
+    if sizes.past:
+        found.append(replace(sizes, past=0))
+    found.append(replace(sizes, length=16, other=24))
+    return found
+
+
+def execute(
+    graph: Graph, trace: Trace, constants: Constants, forms: Mapping[int, MaskForm], *, pad_id: int | None = None, branch: bool = False
+) -> Execution:
+    """Runs a model right-padded and left-padded, at sizes that it accepts.
+
+    The two runs have different lengths where the model leaves the length open, so that an axis over positions shows by
+    its change.
+    """
+    runner = _Runner(graph, trace, constants, pad_id, branch=branch)
+    first = Sizes()
+    queue, tried, refusals = [first], {first}, list[Refusal]()
+    best: tuple[Sizes, Scenario, Run] | None = None
+    furthest = -1
+    for _ in range(_MOST_ATTEMPTS):
+        if not queue:
+            break
+        sizes = queue.pop(0)
+        scenario, done = runner.run("right", sizes, forms)
+        reached = len(done.values)
+        if done.stop is None or not done.stop.refused:
+            best = (sizes, scenario, done)
+            break
+        refusals.append(Refusal(sizes, done.stop.op, done.stop.reason))
+        if reached > furthest:
+            furthest, best = reached, (sizes, scenario, done)
+        for other in _neighbours(sizes, done, scenario):
+            if other not in tried:
+                tried.add(other)
+                queue.append(other)
+    assert best is not None
+    sizes, scenario, done = best
+    accepted = done.stop is None or not done.stop.refused
+    other_sizes = replace(sizes, length=_other(sizes.length, sizes), other=_other(sizes.other, sizes) + 4, frames=sizes.frames + 16)
+    left = runner.run("left", other_sizes if accepted else sizes, forms)
+    if accepted and left[1].stop is not None and left[1].stop.refused:
+        left = runner.run("left", sizes, forms)
+    return Execution((scenario, done), left, refusals, sizes, accepted)
+
+
+def _other(length: int, sizes: Sizes) -> int:
+    """A length for the second run that no other open dimension has."""
+    taken = {sizes.batch, sizes.past, sizes.length, sizes.past + sizes.length}
+    return next(size for size in range(length + 2, length + 2 + len(taken) + 1) if size not in taken and math.gcd(size, 2) == 1)

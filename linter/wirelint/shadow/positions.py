@@ -1,0 +1,158 @@
+"""Which axis of a tensor runs over positions, and whether padded content stands at real ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wirelint.shadow.labels import NO_LABELS
+from wirelint.shadow.scenario import Scenario, Sequence
+from wirelint.shadow.value import Array, Shadow, present
+
+__all__ = ["Axis", "at_real_positions", "axes_over_positions", "batch_axis", "position_axis", "reaches_real", "rows_mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis that runs over the positions of a sequence.
+
+    Attributes:
+        at: which axis.
+        sequence: over which sequence.
+        folded: the axis runs over rows and positions at once (``batch * length``), row by row.
+    """
+
+    at: int
+    sequence: Sequence
+    folded: bool = False
+
+
+def axes_over_positions(shape: tuple[int, ...], scenario: Scenario) -> list[Axis]:
+    """Every axis whose length is that of a sequence (or of a sequence with its cache), in order."""
+    found = []
+    for at, size in enumerate(shape):
+        if size < 2:
+            continue
+        for sequence in scenario.sequences:
+            exact = size in (sequence.length, sequence.past + sequence.length)
+            if exact and not (at == 0 and len(shape) > 1 and size == scenario.batch):
+                found.append(Axis(at, sequence))
+                break
+            if scenario.batch > 1 and size == scenario.batch * sequence.length:
+                found.append(Axis(at, sequence, folded=True))
+                break
+    return found
+
+
+def position_axis(shape: tuple[int, ...], scenario: Scenario, changed: set[int] | None = None) -> Axis | None:
+    """The axis over positions of an output.
+
+    Args:
+        shape: of the output.
+        scenario: of the run.
+        changed: axes whose length changed with the padded length in another run, when the length was open; the first of
+            them is the one, whatever its length is (a downsampled sequence).
+    """
+    axes = axes_over_positions(shape, scenario)
+    if changed is None:
+        return axes[0] if axes else None
+    for axis in axes:
+        if axis.at in changed:
+            return axis
+    main = scenario.main
+    for at in sorted(changed):
+        if main is not None and main.real_of(0, shape[at]) is not None:
+            return Axis(at, main)
+    return axes[0] if axes and any(axis.sequence.static for axis in axes) else None
+
+
+def batch_axis(shape: tuple[int, ...], scenario: Scenario, positions: Axis | None) -> int | None:
+    """The axis over rows: the first of the batch's size that is not the axis over positions."""
+    if scenario.batch < 2:
+        return None
+    for at, size in enumerate(shape):
+        if size == scenario.batch and (positions is None or positions.at != at):
+            return at
+    return None
+
+
+def _padded(scenario: Scenario) -> tuple[np.uint64, np.uint64]:
+    bits = [NO_LABELS, NO_LABELS]
+    for sequence in scenario.sequences:
+        for side in (0, 1):
+            bits[side] |= sequence.part.padded[side]
+    return bits[0], bits[1]
+
+
+def at_real_positions(shadow: Shadow, scenario: Scenario, axis: Axis | None, row_axis: int | None) -> np.uint64:
+    """The union of the labels at real positions; of all elements for a tensor without an axis over positions."""
+    if axis is None:
+        return present(shadow.labels)
+    size = shadow.shape[axis.at]
+    wide = shadow.spread([axis.at]).labels
+    rows = scenario.batch
+    found = NO_LABELS
+    if axis.folded:
+        parts = np.moveaxis(wide, axis.at, 0).reshape(rows, axis.sequence.length, -1)
+        for row in range(rows):
+            found |= present(parts[row][axis.sequence.real[row]])
+        return found
+    moved = np.moveaxis(wide, axis.at, 0)
+    if row_axis is not None:
+        place = row_axis + (1 if row_axis < axis.at else 0)
+        for row in range(rows):
+            real = axis.sequence.real_of(row, size)
+            chosen = moved if moved.shape[place] == 1 else np.take(moved, [row], axis=place)
+            found |= present(chosen if real is None else chosen[real])
+        return found
+    # Rows are folded into another axis (heads, for example): each row's labels are judged at its own real positions.
+    padded = _padded(scenario)
+    for row in range(min(rows, 2)):
+        real = axis.sequence.real_of(row, size)
+        part = present(moved if real is None else moved[real])
+        found |= part & ~(padded[1 - row] if rows > 1 else NO_LABELS)
+    return found
+
+
+def reaches_real(shadow: Shadow, scenario: Scenario) -> bool:
+    """Padded content stands at a real position, or in a tensor that no longer has positions.
+
+    Tensors over pairs of positions (attention scores and weights) are passed over: what they hold matters where they
+    are summed.
+    """
+    padded = _padded(scenario)
+    bits = padded[0] | padded[1]
+    if not present(shadow.labels) & bits:
+        return False
+    axes = axes_over_positions(shadow.shape, scenario)
+    if len(axes) >= 2:
+        return False
+    if not axes:
+        return shadow.size > 0
+    row_axis = batch_axis(shadow.shape, scenario, axes[0])
+    return bool(at_real_positions(shadow, scenario, axes[0], row_axis) & bits)
+
+
+def rows_mixed(shadow: Shadow, scenario: Scenario, row_axis: int | None) -> np.uint64:
+    """Labels of other rows that stand in row 0, and of row 0 in others; of all rows when no axis runs over them."""
+    layout = scenario.layout
+    if scenario.batch < 2:
+        return NO_LABELS
+    if row_axis is None:
+        every = present(shadow.labels)
+        return every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
+    wide: Array = np.moveaxis(shadow.spread([row_axis]).labels, row_axis, 0)
+    first, rest = present(wide[:1]), present(wide[1:])
+    # Labels that an input without a batch axis brings to every row are no mixing.
+    shared = _shared(scenario)
+    return (first & layout.rows[1] | rest & layout.rows[0]) & ~shared
+
+
+def _shared(scenario: Scenario) -> np.uint64:
+    """Labels of inputs that have no batch axis: every row may carry them."""
+    shared = NO_LABELS
+    for value, shadow in scenario.bindings.items():
+        if not (value.shape is not None and shadow.shape and shadow.shape[0] == scenario.batch):
+            shared |= present(shadow.labels)
+    return shared

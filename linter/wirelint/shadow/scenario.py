@@ -1,0 +1,492 @@
+"""Shadow inputs: a small batch with a known amount of padding, shaped as the model declares.
+
+Symbolic dimensions get small sizes that differ from one another, so that an axis can be told by its length; static ones
+are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wirelint.dtypes import DType
+from wirelint.graph import Dim, Graph, Value
+from wirelint.shadow.labels import Layout, Part
+from wirelint.shadow.value import Array, Shadow
+from wirelint.trace.evidence import Use
+from wirelint.trace.roles import Trace
+
+__all__ = ["PADDED_ROLES", "MaskForm", "Scenario", "Sequence", "Sizes", "build"]
+
+PADDED_ROLES = ("ids", "decoder_ids", "encoder_states", "features")
+"""Roles of inputs whose positions may be padding."""
+
+MaskForm = str
+"""How a mask input says what is padding: ``keep1``, ``keep0`` or ``additive``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes for the dimensions that a model leaves open.
+
+    Attributes:
+        batch: rows.
+        length: tokens (or frames) per row.
+        other: length of a second sequence: encoder states beside decoder ids.
+        past: cached positions.
+        frames: length of continuous sequences.
+        pixels: height and width of images.
+    """
+
+    batch: int = 2
+    length: int = 7
+    other: int = 11
+    past: int = 3
+    frames: int = 67
+    pixels: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """The positions of one padded sequence.
+
+    Attributes:
+        role: role of the input that carries it.
+        length: positions, padding included.
+        real: for each row, which positions are real.
+        part: its labels.
+        past: cached positions that stand before it wherever keys are joined with a cache.
+        static: the length is declared as a number.
+    """
+
+    role: str
+    length: int
+    real: Array
+    part: Part
+    past: int = 0
+    static: bool = False
+
+    def real_of(self, row: int, length: int) -> Array | None:
+        """Which positions of an axis of ``length`` are real in a row; None when the axis does not run over this sequence."""
+        own = self.real[min(row, len(self.real) - 1)]
+        if length == self.length:
+            return own
+        if self.past and length == self.past + self.length:
+            return np.concatenate([np.ones(self.past, dtype=bool), own])
+        if self.role == "features" and 1 < length < self.length:
+            # Downsampled: a frame stands for the positions around its share of the axis.
+            centre = ((np.arange(length) + 0.5) * self.length / length).astype(int)
+            return own[np.clip(centre, 0, self.length - 1)]
+        return None
+
+
+@dataclass(slots=True)
+class Scenario:
+    """Bindings for one shadow run.
+
+    Attributes:
+        side: ``right`` or ``left``: where the padding is.
+        sizes: the open dimensions.
+        batch: rows.
+        layout: labels.
+        bindings: a shadow for each graph input.
+        symbols: sizes of symbolic dimensions.
+        sequences: padded sequences, the main one first.
+        length: the main length, when it was free to choose.
+        pad_id: the id at padded positions.
+    """
+
+    side: str
+    sizes: Sizes
+    batch: int
+    layout: Layout
+    bindings: dict[Value, Shadow] = field(default_factory=dict)
+    symbols: dict[str, int] = field(default_factory=dict)
+    sequences: list[Sequence] = field(default_factory=list)
+    length: int | None = None
+    pad_id: int = 0
+
+    @property
+    def main(self) -> Sequence | None:
+        return self.sequences[0] if self.sequences else None
+
+
+def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]:
+    """What each axis of an input stands for, by its role and rank."""
+    rank = 0 if value.shape is None else len(value.shape)
+    if value.shape is None:
+        rank = {"lengths": 1, "cache_position": 1, "past": 4, "pixels": 4, "encoder_states": 3, "features": 3, "bbox": 3, "other": 0}.get(role, 2)
+    if role in ("ids", "decoder_ids", "segment"):
+        return {1: ("length",), 2: ("batch", "length"), 3: ("batch", "one", "length")}.get(rank, ("one",) * rank)
+    if role == "position":
+        return {1: ("length",), 2: ("batch", "length"), 3: ("one", "batch", "length")}.get(rank, ("one",) * rank)
+    if role in ("mask", "decoder_mask"):
+        return {1: ("keys",), 2: ("batch", "keys"), 3: ("batch", "length", "keys"), 4: ("batch", "one", "length", "keys")}.get(rank, ("one",) * rank)
+    if role == "encoder_states":
+        return ("batch", *("one",) * (rank - 3), "other", "one") if rank >= 3 else ("batch", "other")[:rank]
+    if role == "bbox":
+        return ("batch", "length", "four")
+    if role == "lengths":
+        return ("batch", *("one",) * (rank - 1)) if rank else ()
+    if role == "cache_position":
+        return ("length",)
+    if role == "past":
+        return {4: ("batch", "heads", "past", "size"), 5: ("two", "batch", "heads", "past", "size"), 3: ("batch", "past", "size")}.get(rank, ("one",) * rank)
+    if role == "pixels":
+        return ("batch", *("one",) * (rank - 4), "three", "pixels", "pixels") if rank >= 4 else ("batch", "pixels", "pixels")[:rank]
+    if role == "pixel_mask":
+        return ("batch", "pixels", "pixels")[:rank]
+    if role == "features":
+        convolved = any(use.use is Use.CONVOLVE for use in trace.observations.get(at, ()))
+        if rank == 3:
+            known = [isinstance(dim, int) for dim in value.shape or ()]
+            channels_first = known[1:] == [True, False] or known[1:] != [False, True] and convolved
+            return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
+        return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
+    return ("batch", *("one",) * (rank - 1)) if rank else ()
+
+
+def build(
+    graph: Graph, trace: Trace, side: str, sizes: Sizes, mask_form: Mapping[int, MaskForm], *, pad_id: int | None = None, branch: bool = False
+) -> Scenario:
+    """Makes the shadow inputs of one run.
+
+    Args:
+        graph: main graph.
+        trace: its trace.
+        side: ``right`` or ``left``.
+        sizes: the dimensions that are open.
+        mask_form: how each mask input (by index) says what is padding; ``keep1`` where it is not listed.
+        pad_id: the id at padded positions; by default the constant with which the graph compares ids, or 0.
+        branch: the value of flags that choose a branch.
+    """
+    scenario = Scenario(side, sizes, sizes.batch, Layout())
+    shapes = _Shapes(graph, trace, sizes, scenario.symbols)
+    resolved = [shapes.of(at) for at in range(len(graph.inputs))]
+    order = sorted(range(len(graph.inputs)), key=lambda at: (_rank_of(trace.roles[at].name), at))
+    rows = _batch(trace, resolved, sizes)
+    scenario.batch = rows
+    cached = shapes.past(resolved)
+    has_pixel_mask = bool(trace.inputs_of("pixel_mask"))
+    for at in order:
+        role = trace.roles[at].name
+        if role in PADDED_ROLES or (role == "pixels" and has_pixel_mask):
+            _sequence(scenario, role, graph.inputs[at], resolved[at], shapes.axis(at), cached if role in ("ids", "decoder_ids") else 0)
+    if scenario.main is not None:
+        scenario.length = scenario.main.length if not scenario.main.static else None
+    constants = _compared(trace)
+    scenario.pad_id = pad_id if pad_id is not None else constants.get("pad", 0)
+    for at, value in enumerate(graph.inputs):
+        role = trace.roles[at].name
+        form = mask_form.get(at, "keep1")
+        scenario.bindings[value] = _bind(scenario, at, role, value, resolved[at], trace, form, constants, branch=branch)
+    return scenario
+
+
+def _rank_of(role: str) -> int:
+    """The main sequence is the one whose positions the outputs have: a decoder's own before what it attends to."""
+    order = ("decoder_ids", "ids", "features", "pixels", "encoder_states")
+    return order.index(role) if role in order else len(order)
+
+
+def _batch(trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
+    for at, role in enumerate(trace.roles):
+        if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
+            return shapes[at][0]
+    return sizes.batch
+
+
+class _Shapes:
+    """Resolves declared shapes; a symbol has one size throughout."""
+
+    def __init__(self, graph: Graph, trace: Trace, sizes: Sizes, symbols: dict[str, int]) -> None:
+        self.graph, self.trace, self.sizes, self.symbols = graph, trace, sizes, symbols
+        self.has_past = bool(trace.inputs_of("past"))
+        self.encoder_only_masks = self._encoder_masks()
+
+    def _encoder_masks(self) -> set[int]:
+        """Masks that belong to the second sequence: they act on cross-attention only."""
+        trace = self.trace
+        decoders = sum(1 << at for at in trace.inputs_of("decoder_ids"))
+        found = set()
+        if decoders and (trace.inputs_of("encoder_states") or self.has_past):
+            for at in trace.inputs_of("mask"):
+                sites = trace.roles[at].sites
+                if sites and not any(trace.flow[site.key].reach & decoders for site in sites):
+                    found.add(at)
+        return found
+
+    def axis(self, at: int) -> int:
+        """The axis of an input that runs over its sequence."""
+        template = _template(self.trace.roles[at].name, self.graph.inputs[at], self.trace, at)
+        for name in ("length", "other", "frames", "pixels"):
+            if name in template:
+                return template.index(name) if name != "pixels" else len(template) - 1
+        return 0
+
+    def of(self, at: int) -> tuple[int, ...]:
+        value, role = self.graph.inputs[at], self.trace.roles[at].name
+        template = _template(role, value, self.trace, at)
+        declared: tuple[Dim, ...] = value.shape if value.shape is not None else (None,) * len(template)
+        shape = []
+        for axis, dim in enumerate(declared):
+            meaning = template[axis] if axis < len(template) else "one"
+            shape.append(self._size(at, dim, meaning, axis))
+        return tuple(shape)
+
+    def _size(self, at: int, dim: Dim, meaning: str, axis: int) -> int:
+        if isinstance(dim, int):
+            return max(dim, 0)
+        if isinstance(dim, str) and dim in self.symbols:
+            return self.symbols[dim]
+        size = self._default(at, meaning, axis)
+        if isinstance(dim, str):
+            self.symbols[dim] = size
+        return size
+
+    def _default(self, at: int, meaning: str, axis: int) -> int:
+        sizes = self.sizes
+        if meaning == "keys":
+            if at in self.encoder_only_masks:
+                return sizes.other
+            length = self._token_length()
+            return length + (self.past_length() if self.has_past else 0)
+        if meaning == "length":
+            return self._token_length() if self.trace.roles[at].name not in ("ids", "decoder_ids") else self._own_length(at)
+        table = {
+            "batch": sizes.batch, "other": sizes.other, "frames": sizes.frames, "pixels": sizes.pixels, "past": sizes.past,
+            "one": 1, "two": 2, "three": 3, "four": 4, "heads": 2, "size": self._channels(at, axis),
+        }  # fmt: skip
+        return table[meaning]
+
+    def _channels(self, at: int, axis: int) -> int:
+        for use in self.trace.observations.get(at, ()):
+            weight = use.op.operand(1)
+            if use.use is Use.CONVOLVE and weight is not None and weight.shape is not None and isinstance(weight.shape[1], int):
+                return weight.shape[1] * int(use.op.attrs.get("group", 1))
+            if use.use is Use.PROJECT and weight is not None and weight.shape is not None and isinstance(weight.shape[0], int):
+                return weight.shape[0]
+        return 8
+
+    def _own_length(self, at: int) -> int:
+        """Ids of an encoder beside a decoder's get a length of their own."""
+        if self.trace.roles[at].name == "ids" and self.trace.inputs_of("decoder_ids"):
+            return self.sizes.other
+        return self.sizes.length
+
+    def _token_length(self) -> int:
+        for role in ("decoder_ids", "ids"):
+            for at in self.trace.inputs_of(role):
+                shape = self.graph.inputs[at].shape
+                last = shape[-1] if shape else None
+                if isinstance(last, int):
+                    return last
+                if isinstance(last, str) and last in self.symbols:
+                    return self.symbols[last]
+        return self.sizes.length
+
+    def past_length(self) -> int:
+        return self.sizes.past
+
+    def past(self, resolved: list[tuple[int, ...]]) -> int:
+        """Cached positions that stand before the new ones."""
+        for at in self.trace.inputs_of("past"):
+            template = _template("past", self.graph.inputs[at], self.trace, at)
+            if "past" in template and template.index("past") < len(resolved[at]):
+                return resolved[at][template.index("past")]
+        return 0
+
+
+def _counts(rows: int, length: int) -> list[int]:
+    """How many positions of each row are real: two different amounts of padding, wherever there is room.
+
+    The second row is padded by more than half, so that a position counted from the wrong end falls into the padding.
+    """
+    if length < 2:
+        return [length] * rows
+    shares = (length - max(2, length // 4) if length > 3 else length - 1, max(1, length - (length // 2 + 1)))
+    return [shares[row % 2] for row in range(rows)]
+
+
+def _sequence(scenario: Scenario, role: str, value: Value, shape: tuple[int, ...], axis: int, past: int) -> None:
+    if any(sequence.role == role for sequence in scenario.sequences) or not shape:
+        return
+    length = shape[axis]
+    real = np.zeros((scenario.batch, length), dtype=bool)
+    # A decoder's own ids beside an encoder are padded on the right whatever side the encoder's are.
+    left = scenario.side == "left" and role != "decoder_ids"
+    for row, count in enumerate(_counts(scenario.batch, length)):
+        real[row, slice(length - count, None) if left else slice(count)] = True
+    static = value.shape is not None and isinstance(value.shape[axis], int)
+    scenario.sequences.append(Sequence(role, length, real, scenario.layout.part(role, padded=True), past, static))
+
+
+def _compared(trace: Trace) -> dict[str, int]:
+    """The padding id and the end-of-text id, as far as the graph compares ids with constants.
+
+    An id that is compared in order to find its position (the result reaches an ArgMax) ends a text; any other is padding.
+    """
+    found: dict[str, int] = {}
+    for role in ("ids", "decoder_ids"):
+        for at in trace.inputs_of(role):
+            for use in trace.observations.get(at, ()):
+                if use.use is not Use.COMPARE or use.number is None:
+                    continue
+                name = "end" if _locates(use.op.outputs[0]) else "pad"
+                found.setdefault(name, int(use.number))
+    return found
+
+
+def _locates(value: Value) -> bool:
+    frontier = [(value, 0)]
+    while frontier:
+        entry, depth = frontier.pop()
+        for op, _ in entry.consumers:
+            if op.kind in ("ArgMax", "ArgMin", "TopK", "NonZero"):
+                return True
+            if depth < 6 and op.kind in ("Cast", "Identity", "Reshape", "Unsqueeze", "Squeeze", "ReduceSum"):
+                frontier += [(made, depth + 1) for made in op.outputs]
+    return False
+
+
+def _row_labels(part: Part, batch: int, shape: tuple[int, ...]) -> Array:
+    """Labels that tell rows apart, for an input without positions of its own."""
+    if shape and shape[0] == batch and batch > 1:
+        rows = np.asarray([part.real[0 if row == 0 else 1] for row in range(batch)], dtype=np.uint64)
+        return rows.reshape((batch,) + (1,) * (len(shape) - 1))
+    return np.full((1,) * len(shape), part.real[0] if batch == 1 else part.real[0] | part.real[1], dtype=np.uint64)
+
+
+def _shared_labels(part: Part, shape: tuple[int, ...]) -> Array:
+    """Labels of an input without a batch axis: it belongs to no row."""
+    return np.full((1,) * len(shape), part.real[0], dtype=np.uint64)
+
+
+def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> Array:
+    rows, length = sequence.real.shape
+    part = sequence.part
+    grid = np.empty((rows, length), dtype=np.uint64)
+    for row in range(rows):
+        side = 0 if row == 0 else 1
+        grid[row] = np.where(sequence.real[row], part.real[side], part.padded[side])
+    dims = [1] * len(shape)
+    dims[axis] = length
+    if len(shape) > 1 and axis != 0:
+        dims[0] = rows
+        return grid.reshape(dims)
+    return grid[0].reshape(dims)
+
+
+def _bind(
+    scenario: Scenario, at: int, role: str, value: Value, shape: tuple[int, ...], trace: Trace, form: MaskForm, constants: dict[str, int], *, branch: bool
+) -> Shadow:
+    dtype = value.dtype if value.dtype is not DType.UNKNOWN else DType.F32
+    sequence = next((entry for entry in scenario.sequences if entry.role == role), None)
+    if role in ("ids", "decoder_ids") and sequence is not None:
+        return _ids(scenario, sequence, shape, dtype, trace, at, constants)
+    if role in ("encoder_states", "features") and sequence is not None:
+        axis = next((place for place, size in enumerate(shape) if place and size == sequence.length), len(shape) - 1)
+        return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, axis))
+    if role == "pixels" and sequence is not None:
+        return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, len(shape) - 1))
+    part = scenario.layout.part(role)
+    if role in ("mask", "decoder_mask", "pixel_mask"):
+        return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace, scenario))
+    labels = _row_labels(part, scenario.batch, shape)
+    if role == "segment":
+        return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
+    if role == "position":
+        return _positions(scenario, shape, dtype, part)
+    if role == "cache_position":
+        start = scenario.main.past if scenario.main is not None else 0
+        return Shadow.known(np.arange(start, start + shape[0]), dtype, _shared_labels(part, shape))
+    if role == "lengths" and not dtype.is_float and scenario.main is not None and shape:
+        counts = scenario.main.real.sum(axis=1) + scenario.main.past
+        grid = np.broadcast_to(np.resize(counts, shape[0]).reshape((shape[0],) + (1,) * (len(shape) - 1)), shape)
+        return Shadow.known(grid.astype(dtype.numpy), dtype, labels)
+    if role == "bbox":
+        return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
+    if dtype is DType.BOOL and np.prod(shape, dtype=int) <= 1:
+        return Shadow.known(np.full(shape, branch), dtype, _shared_labels(part, shape))
+    if dtype.is_integer and np.prod(shape, dtype=int) <= 1:
+        return Shadow.known(np.zeros(shape), dtype, _shared_labels(part, shape))
+    return Shadow.unknown(shape, dtype, labels)
+
+
+def _second(trace: Trace, scenario: Scenario) -> set[int]:
+    """Masks of the second sequence, by what they act on."""
+    decoders = sum(1 << at for at in trace.inputs_of("decoder_ids"))
+    if not decoders:
+        return set()
+    found = set()
+    for at in trace.inputs_of("mask"):
+        sites = trace.roles[at].sites
+        if sites and not any(trace.flow[site.key].reach & decoders for site in sites):
+            found.add(at)
+    return found
+
+
+def _ids(
+    scenario: Scenario, sequence: Sequence, shape: tuple[int, ...], dtype: DType, trace: Trace, at: int, constants: dict[str, int]
+) -> Shadow:
+    """Concrete ids, all different at real positions, the last of them an end-of-text id; the pad id elsewhere.
+
+    The end-of-text id is the one with which the graph compares, or else the highest (CLIP finds it by ArgMax over the ids).
+    """
+    rows = max((use.rows for use in trace.observations.get(at, ()) if use.use is Use.INDEX and use.direct), default=1000)
+    end = constants.get("end", max(rows - 1, 1))
+    grid = np.empty(sequence.real.shape, dtype=np.int64)
+    for row, real in enumerate(sequence.real):
+        count = int(real.sum())
+        grid[row] = scenario.pad_id
+        numbers = 4 + (np.arange(count) + 5 * row) % max(rows - 6, 1)
+        numbers = np.where(numbers == scenario.pad_id, numbers + 1, numbers)
+        if count:
+            numbers[-1] = end
+        grid[row, real] = numbers
+    axis = len(shape) - 1
+    dims = [1] * len(shape)
+    dims[axis] = sequence.length
+    if len(shape) > 1:
+        dims[0] = len(grid)
+    held = grid if len(shape) > 1 else grid[:1]
+    return Shadow.known(np.broadcast_to(held.reshape(dims), shape).astype(dtype.numpy), dtype, _sequence_labels(sequence, shape, axis))
+
+
+def _mask(scenario: Scenario, shape: tuple[int, ...], dtype: DType, part: Part, form: MaskForm, *, encoder: bool) -> Shadow:
+    sequence = scenario.main
+    if encoder:
+        sequence = next((entry for entry in scenario.sequences if entry.role in ("encoder_states", "ids")), None)
+    keys = shape[-1] if shape else 1
+    rows = shape[0] if len(shape) > 1 else 1
+    grid = np.ones((rows, keys), dtype=bool)
+    for row in range(rows):
+        real = None if sequence is None else sequence.real_of(row, keys)
+        if real is not None:
+            grid[row] = real
+        elif sequence is None and scenario.batch and keys > 2:
+            grid[row, keys - 1 - row % 2 :] = False  # keys that are all cached: the last ones are padding
+    wide = np.broadcast_to(grid.reshape((rows,) + (1,) * (len(shape) - 2) + (keys,)) if len(shape) > 1 else grid[0], shape)
+    if form == "additive":
+        with np.errstate(over="ignore"):
+            numbers: Array = np.where(wide, 0.0, -dtype.largest if dtype.is_float else 0).astype(dtype.numpy)
+    else:
+        numbers = (wide if form == "keep1" else ~wide).astype(dtype.numpy)
+    return Shadow.known(numbers, dtype, _row_labels(part, scenario.batch, shape))
+
+
+def _positions(scenario: Scenario, shape: tuple[int, ...], dtype: DType, part: Part) -> Shadow:
+    length = shape[-1] if shape else 1
+    rows = shape[-2] if len(shape) > 1 else 1
+    start = scenario.main.past if scenario.main is not None else 0
+    grid = np.tile(np.arange(start, start + length), (rows, 1))
+    main = scenario.main
+    if main is not None and scenario.side == "left" and main.length == length:
+        for row in range(rows):
+            grid[row] = start + np.maximum(np.arange(length) - int((~main.real[min(row, len(main.real) - 1)]).sum()), 0)
+    held = np.broadcast_to(grid if len(shape) > 1 else grid[0], shape).astype(dtype.numpy)
+    if len(shape) == 2:
+        return Shadow.known(held, dtype, _row_labels(part, scenario.batch, shape))
+    return Shadow.known(held, dtype, _shared_labels(part, shape))
