@@ -88,8 +88,8 @@ class InputFacts:
         basis: ``consumers`` when what the graph computes decides the role, ``shape`` when only its shape is read,
             ``elimination`` when nothing reads it and the role is what the model lacks.
         name_says: the role that its name conventionally stands for, or empty.
-        name_kind: ``conventional``, ``plain`` (a word, not one of the conventional names), ``generated`` (an exporter
-            invented it) or ``none``.
+        name_kind: ``conventional``, ``plain`` (a word, not one of the conventional names), ``vague`` (a word that fits any
+            input, such as ``x``), ``generated`` (an exporter invented it) or ``none``.
         name_fits: a plain name says something about the role (``valid_mask`` for a mask); true for all other names.
         usual_name: what callers usually call an input of this role in this model.
         used: an output depends on its values.
@@ -97,6 +97,8 @@ class InputFacts:
         has_default: the file gives a value that is used when the caller leaves it out.
         weight: it has a default and is used as a weight (old files list weights as inputs).
         sites: number of attention sites on whose scores it acts.
+        table_rows: rows of the largest table that it indexes, or None.
+        name_conflicts: its name conventionally stands for another role than it has.
         path: the operators from the input to the consumer that decides the role.
         line: XML line.
     """
@@ -120,6 +122,8 @@ class InputFacts:
     has_default: bool = False
     weight: bool = False
     sites: int = 0
+    table_rows: int | None = None
+    name_conflicts: bool = False
     path: tuple[str, ...] = ()
     line: int | None = None
 
@@ -326,6 +330,7 @@ class EmbeddingFacts:
             (counted from them) or ``unknown``.
         index_input: index of the graph input, when ``index_from`` is ``input``.
         constant_index: the one index at which it is always read, when it is one.
+        first_index: the index of the first real position, where indices are positions.
         distinct_rows: its rows differ, so that which one is read matters.
     """
 
@@ -337,6 +342,7 @@ class EmbeddingFacts:
     index_from: str = "unknown"
     index_input: int | None = None
     constant_index: int | None = None
+    first_index: int = 0
     distinct_rows: bool = False
 
 
@@ -470,6 +476,9 @@ class FileFacts:
     subject: str = ""
 
 
+_FED = ("ids", "mask", "segment", "position")
+
+
 @dataclass(slots=True)
 class ModelFacts:
     """Everything about one model.
@@ -512,6 +521,52 @@ class ModelFacts:
     def roles(self) -> set[str]:
         """The roles that its inputs have."""
         return {entry.role for entry in self.inputs if not entry.weight}
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The roles of the token-level inputs, in the order in which a caller would feed them by position."""
+        return tuple(entry.role for entry in self.inputs if entry.role in _FED)
+
+    @property
+    def in_order(self) -> bool:
+        """Token-level inputs come in the order of the ``forward`` methods: ids, mask, segments, positions."""
+        ranks = [_FED.index(role) for role in self.order]
+        return ranks == sorted(ranks)
+
+    @property
+    def all_constant(self) -> bool:
+        """It has inputs and outputs, and no output depends on any input."""
+        return bool(self.inputs) and bool(self.outputs) and all(output.constant for output in self.outputs)
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """Names of the outputs that padding reaches on the side on which callers pad."""
+        side = "left" if self.expect.pads == "left" else "right"
+        return tuple(output.name for output in self.outputs if getattr(output.padding, side) == "leaks")
+
+    @property
+    def first_leak(self) -> int | None:
+        """Index of the first output that padding reaches under right padding."""
+        return next((output.index for output in self.outputs if output.padding.right == "leaks"), None)
+
+    @property
+    def left_only(self) -> tuple[str, ...]:
+        """Names of the outputs that padding reaches when it stands on the left, and not when it stands on the right."""
+        return tuple(
+            output.name
+            for output in self.outputs
+            if output.padding.left == "leaks" and output.padding.right != "leaks" and output.cause_left != "positions-from-ids"
+        )
+
+    @property
+    def absolute_positions(self) -> bool:
+        """A position table is read at 0, 1, 2, ... whatever the padding is."""
+        return any(entry.kind == "position" and entry.index_from == "range" for entry in self.embeddings)
+
+    @property
+    def usable_length(self) -> int | None:
+        """The longest row that the position table has places for, or None without such a table."""
+        return min((entry.rows - entry.first_index for entry in self.embeddings if entry.kind == "position"), default=None)
 
 
 ENTITIES: dict[str, type[Any]] = {

@@ -49,9 +49,8 @@ def lowered(folder, kind, version, data, operands, results):
         f"<input>{inputs}</input><output>{outputs}</output></layer>"
     )
     for slot in range(len(results)):
-        layers.append(
-            f'<layer id="{200 + slot}" name="r{slot}" type="Result" version="opset1"><input>{port(0, (), "FP32")}</input></layer>'
-        )
+        reader = f'<layer id="{200 + slot}" name="r{slot}" type="Result" version="opset1">'
+        layers.append(f"{reader}<input>{port(0, (), 'FP32')}</input></layer>")
         edges.append(f'<edge from-layer="100" from-port="{50 + slot}" to-layer="{200 + slot}" to-port="0"/>')
     path = folder / "model.xml"
     path.write_text(f'<net name="m" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>')

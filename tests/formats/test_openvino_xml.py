@@ -113,6 +113,7 @@ def test_the_root_element_tells_an_ir(head):
         b"\x08\x07\x12\x07pytorch",
         b'<net name="m">',
         b'<net name="version=11">',
+        b"<net name=\" version='11' \">",
         b'<network version="11">',
         b'<annotation><net version="11"/></annotation>',
         b"<!-- <net version='11'> -->",

@@ -27,12 +27,13 @@ ORDINARY = 1e3
 
 @dataclasses.dataclass
 class Subject:
-    """A model and a runtime for it."""
+    """A model and a runtime for it; results that differ by less than ``noise`` count as equal."""
 
     name: str
     graph: Graph
     feeds: dict[str, np.ndarray]
     execute: Callable[[Mapping[str, np.ndarray]], Sequence[np.ndarray]]
+    noise: float = 1e-9
 
     def inputs(self) -> list[tuple[Value, np.ndarray]]:
         return [(value, self.feeds[value.name]) for value in self.graph.inputs if value.name in self.feeds]
@@ -133,16 +134,14 @@ def changed(array: np.ndarray, at: Sequence[int], turn: int) -> np.ndarray:
     return made
 
 
-def moved(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def moved(before: np.ndarray, after: np.ndarray, noise: float = 1e-9) -> np.ndarray:
     """Which elements differ by more than the order of summation explains."""
-    if before.dtype == object or before.dtype.kind in "US":
-        return before != after
     if before.dtype.kind in "biu":
         return before != after
     wide = np.complex128 if before.dtype.kind == "c" else np.float64
     one, other = before.astype(wide), after.astype(wide)
     with np.errstate(all="ignore"):
-        slack = 1e-6 * np.maximum(np.abs(one), 1e-3)
+        slack = 1e-6 * np.abs(one) + noise
         return ~((np.abs(one - other) <= slack) | (one == other) | (np.isnan(one) & np.isnan(other)))
 
 
@@ -169,7 +168,7 @@ def groups(chunk: Sequence[Place], seed: int, joint: int) -> Iterator[list[Place
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def wrong_values(shadow: Shadow, truth: np.ndarray) -> str:
+def wrong_values(shadow: Shadow, truth: np.ndarray, noise: float) -> str:
     """What a shadow says that the runtime's result contradicts; empty when nothing is."""
     if shadow.shape != truth.shape:
         return f"shape {shadow.shape} instead of {truth.shape}"
@@ -185,7 +184,7 @@ def wrong_values(shadow: Shadow, truth: np.ndarray) -> str:
     real = truth.astype(kind)
     with np.errstate(all="ignore"):
         rough = COARSE.get(truth.dtype.itemsize, 2e-3) if truth.dtype.kind not in "iub" else 0
-        near = (np.abs(value - real) <= rough * np.maximum(np.abs(real), 0.05)) | (value == real) | (np.isnan(value) & np.isnan(real))
+        near = (np.abs(value - real) <= rough * np.maximum(np.abs(real), 0.05) + noise) | (value == real) | (np.isnan(value) & np.isnan(real))
         far = np.isfinite(value) & (np.abs(value) > ORDINARY)
         ordinary = ~far | (np.abs(value - real) <= ORDINARY + 1e-2 * np.abs(value)) | ~np.isfinite(real)
     wrong = exact & ~near
@@ -198,12 +197,12 @@ def wrong_values(shadow: Shadow, truth: np.ndarray) -> str:
     return ""
 
 
-def unheard(shadow: Shadow, before: np.ndarray, after: np.ndarray, bits: np.uint64) -> tuple[int, ...] | None:
+def unheard(shadow: Shadow, before: np.ndarray, after: np.ndarray, bits: np.uint64, noise: float) -> tuple[int, ...] | None:
     """A place that moved without carrying any of ``bits``; None when there is none."""
     if before.shape != after.shape:
         return None
     labels = np.broadcast_to(shadow.labels, shadow.shape)
-    silent = moved(before, after) & ((labels & (bits | SCALE_ROWS[0] | UNMODELLED)) == 0)
+    silent = moved(before, after, noise) & ((labels & (bits | SCALE_ROWS[0] | UNMODELLED)) == 0)
     return tuple(int(at) for at in np.argwhere(silent)[0]) if silent.any() else None
 
 
@@ -227,7 +226,7 @@ def check(subject: Subject, *, limit: int = 96, turns: int = 3, joint: int = 4, 
         return outcome
     base = list(subject.execute(subject.feeds))
     again = list(subject.execute(subject.feeds))
-    if any(one.shape != other.shape or moved(one, other).any() for one, other in zip(base, again, strict=True)):
+    if any(one.shape != other.shape or moved(one, other, subject.noise).any() for one, other in zip(base, again, strict=True)):
         outcome.skipped = "not deterministic"
         return outcome
     outcome.hidden = hideable(subject)
@@ -241,7 +240,7 @@ def check(subject: Subject, *, limit: int = 96, turns: int = 3, joint: int = 4, 
             shadows = results(subject, execute(subject, bits, mode))
             claims.append((mode, shadows))
             for name, shadow, truth in zip(subject.graph.output_names, shadows, base, strict=True):
-                wrong = "not computed" if shadow is None else wrong_values(shadow, truth)
+                wrong = "not computed" if shadow is None else wrong_values(shadow, truth, subject.noise)
                 if wrong:
                     outcome.faults.append(f"'{name}' (hidden: {list(mode)}): {wrong}")
         if outcome.faults:
@@ -266,7 +265,7 @@ def compare(subject, claims, base, group, bits, turn, faults) -> int:
     mask = np.bitwise_or.reduce([np.uint64(1 << (FIRST_BIT + bits[place])) for place in group])
     for mode, shadows in claims:
         for name, shadow, before, after in zip(subject.graph.output_names, shadows, base, made, strict=True):
-            at = unheard(shadow, before, after, mask)
+            at = unheard(shadow, before, after, mask, subject.noise)
             if at is not None:
                 told = ", ".join(f"{place[0]}[{place[1]}]" for place in group[:4])
                 faults.append(f"'{name}' at {at} moved with {told} (hidden: {list(mode)}, turn {turn}) unlabelled")

@@ -50,6 +50,11 @@ def _distinct(lookup: Lookup) -> bool:
     return held is None or held.ndim != 2 or bool((np.asarray(held, dtype=np.float64) != np.asarray(held[:1], dtype=np.float64)).any())
 
 
+def _first(shadow: Shadow) -> int:
+    """The index at the first position of the right-padded run."""
+    return max(0, int(shadow.full_value().reshape(-1)[0]))
+
+
 def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
     """The facts about every lookup, in the graph's order."""
     made = []
@@ -78,5 +83,7 @@ def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
                     fact.distinct_rows = lookup.rows > 1 and _distinct(lookup)
                 elif _counts_up(numbers, shadow.shape[-1] if shadow.shape else 0):
                     fact.index_from, fact.kind = "range", "position"
+        if fact.kind == "position" and shadow is not None and shadow.is_exact and shadow.value is not None and shadow.size:
+            fact.first_index = _first(shadow)
         made.append(fact)
     return made

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from wirelint.analysis.names import kind_of_name, plain_fit, role_of_name, usual_names
+from wirelint.analysis.names import conflicts, kind_of_name, plain_fit, role_of_name, usual_names
 from wirelint.analysis.sites import place_of
 from wirelint.facts import Evidence, InputFacts, Place
 from wirelint.graph import Graph, Op, Value
+from wirelint.trace.evidence import Use
 from wirelint.trace.flow import bits
 from wirelint.trace.roles import Role, Trace
 
@@ -105,6 +106,8 @@ def input_facts(graph: Graph, trace: Trace, numbers: list[int]) -> list[InputFac
                 read=at in read,
                 has_default=value.default is not None,
                 sites=len(role.sites),
+                table_rows=max((use.rows for use in trace.observations.get(at, ()) if use.use is Use.INDEX), default=None),
+                name_conflicts=conflicts(value.name, role.name),
                 path=evidence[0].path if evidence else (),
                 line=value.origin.line,
             )

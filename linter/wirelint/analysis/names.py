@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["kind_of_name", "plain_fit", "polarity_of_name", "role_of_name", "usual_names"]
+__all__ = ["conflicts", "kind_of_name", "plain_fit", "polarity_of_name", "role_of_name", "usual_names"]
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "ids": (
@@ -45,10 +45,13 @@ _USUAL = {
 # Names that the TensorFlow tooling gave for years: odd, but known to every caller of such models.
 _HISTORICAL = re.compile(r"^(Placeholder(_\d+)?|IteratorGetNext|input_(ids|mask)_\d+|segment_ids_\d+|unique_ids_raw_output___\d+)$")
 
-# What exporters invent: `onnx::Unsqueeze_1`, `input.3`, `args_0`, `arg0_1`, `l_x_`, `Parameter_12`, `x.1`, `17`, `tensor_3`.
+# What exporters invent: `onnx::Unsqueeze_1`, `input.3`, `args_0`, `arg0_1`, `Parameter_12`, `x.1`, `17`, `tensor_3`.
 _GENERATED = re.compile(
-    r"^(onnx::\w+|[A-Za-z]*\d+|\d+|(input|args?|x|inp|inputs|tensor|data|value|Parameter|Placeholder|val|var|node|graph_input|t|i)[._:]?\d*(_\d+)?)$"
+    r"^(onnx::\w+|\d+|[A-Za-z]\w*\.\d+|(input|args?|x|inp|inputs|tensor|data|value|Parameter|Placeholder|val|var|node|graph_input|t|i)[._]?\d+(_\d+)?)$"
 )
+
+# Words that say nothing about which of several inputs this is.
+_VAGUE = re.compile(r"^(inputs?|x|y|z|data|tensor|args?|inp|value|in|[a-z])$")
 
 
 def _plain(name: str) -> str:
@@ -72,13 +75,29 @@ def role_of_name(name: str) -> str:
     return ""
 
 
+_COMPATIBLE = (
+    {"ids", "decoder_ids"},
+    {"mask", "decoder_mask", "pixel_mask"},
+    {"features", "encoder_states", "pixels", "past", "other"},
+    {"position", "cache_position", "lengths", "other"},
+)
+
+
+def conflicts(name: str, role: str) -> bool:
+    """The name conventionally stands for another role; roles that are named alike do not conflict."""
+    says = role_of_name(name)
+    return bool(says) and says != role and role != "other" and not any({says, role} <= group for group in _COMPATIBLE)
+
+
 def kind_of_name(name: str) -> str:
-    """``conventional``, ``plain``, ``generated`` or ``none``."""
+    """``conventional``, ``plain``, ``vague``, ``generated`` or ``none``."""
     if not name:
         return "none"
     if role_of_name(name) or _HISTORICAL.match(name):
         return "conventional"
-    return "generated" if _GENERATED.match(name) else "plain"
+    if _GENERATED.match(name):
+        return "generated"
+    return "vague" if _VAGUE.match(_plain(name)) else "plain"
 
 
 def polarity_of_name(name: str) -> str:

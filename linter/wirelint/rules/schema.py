@@ -39,7 +39,7 @@ FAMILIES = {
 
 _KEYS = frozenset({
     "id", "code", "for", "when", "severity", "confidence", "message", "what", "why", "mend", "how_we_know", "limits",
-    "references", "since", "examples", "unless", "same", "where", "evidence", "trace",
+    "references", "since", "examples", "unless", "once", "same", "where", "evidence", "trace",
 })  # fmt: skip
 _REQUIRED = ("id", "code", "for", "when", "severity", "message", "what", "why", "mend")
 _CASE_KEYS = frozenset({"when", "severity", "confidence", "message"})
@@ -77,6 +77,8 @@ class Rule:
         kind: the kind of fact it is for, a key of :data:`wirelint.facts.ENTITIES`.
         cases: in order; the first whose circumstance holds decides.
         message: unless the case has its own.
+        same_entity: ``unless`` counts at the same fact only.
+        once: of several findings in one model only the worst is reported, with the number of the others.
         family: the folder that holds the file.
         path: the file.
         builtin: it ships with wirelint.
@@ -99,6 +101,7 @@ class Rule:
     good: tuple[str, ...]
     unless: tuple[str, ...]
     same_entity: bool
+    once: bool
     where: Expression | None
     evidence: Expression | None
     trace: Expression | None
@@ -158,6 +161,7 @@ def read_rule(document: Document, family: str, *, builtin: bool) -> Rule:
         good=reader.examples("good"),
         unless=document.texts("unless") if "unless" in keys else (),
         same_entity=same == "entity",
+        once="once" in keys and document.flag("once"),
         where=reader.of_type("where", _is_place, "a place, or a fact that has a place or a line"),
         evidence=reader.of_type("evidence", lambda hint: _are_texts(hint, _TEXTS), "a collection of texts or evidence"),
         trace=reader.of_type("trace", lambda hint: _are_texts(hint, (str,)), "a collection of texts"),

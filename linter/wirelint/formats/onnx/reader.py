@@ -149,7 +149,9 @@ class GraphReader:
         inputs = self._inputs(proto, scope, initializers)
         for name, tensor in initializers.items():
             if name not in scope.values:
-                scope.values[name] = _named(name, tensor.dtype, tensor.shape, tensor)
+                value = _named(name, tensor.dtype, tensor.shape, tensor)
+                value.origin = Origin(name, scope=scope.names)
+                scope.values[name] = value
         builder = Builder()
         self._lower_nodes(proto.node, scope, builder, proto.name)
         outputs = [self._result(info.name, scope, proto.name) for info in proto.output]

@@ -9,6 +9,8 @@ from wirelint.formats.openvino.prolog import sniff
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wirelint.graph import Model
+
 __all__ = ["read", "sniff"]
 
 

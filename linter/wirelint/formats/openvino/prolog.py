@@ -8,6 +8,11 @@ import re
 __all__ = ["Root", "examine", "sniff"]
 
 _BLANK = b" \t\r\n"
+_SUBSET_END = re.compile(rb"\]\s*>")
+_NET = re.compile(rb"<net(?=[\s/>])")
+# Attribute values may hold anything but "<" and their own quote, ">" included.
+_NET_TAG = re.compile(rb"""<net((?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>?""")
+_ATTRIBUTE = re.compile(rb"""([^\s=<>"']+)\s*=\s*(?:"[^"<]*"|'[^'<]*')""")
 
 
 class Root(enum.Enum):
@@ -15,7 +20,6 @@ class Root(enum.Enum):
 
     IR = enum.auto()
     OTHER = enum.auto()
-    DOCTYPE = enum.auto()
     INCOMPLETE = enum.auto()
 
 
@@ -64,17 +68,15 @@ def _after_doctype(head: bytes, at: int) -> int:
     """Where a document type ends: at the first ``>`` outside of its internal subset, or -1."""
     subset, close = head.find(b"[", at), head.find(b">", at)
     if 0 <= subset < close:
-        close = re_end.end() - 1 if (re_end := re.compile(rb"\]\s*>").search(head, subset)) else -1
+        end = _SUBSET_END.search(head, subset)
+        return end.end() if end else -1
     return close + 1 if close >= 0 else -1
 
 
 def _classify(head: bytes, at: int) -> Root:
-    match = re.compile(rb"<net(?=[\s/>])").match(head, at)
-    if match is None:
+    if _NET.match(head, at) is None:
         return Root.INCOMPLETE if b"<net".startswith(head[at : at + 4]) else Root.OTHER
-    # Attribute values may hold anything but "<" and their own quote, ">" included.
-    tag = re.compile(rb"""<net((?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>?""").match(head, at)
-    attributes = tag.group(1) if tag else b""
-    if re.search(rb"""\sversion\s*=\s*["']""", attributes):
+    tag = _NET_TAG.match(head, at)
+    if tag and b"version" in _ATTRIBUTE.findall(tag.group(1)):
         return Root.IR
     return Root.OTHER if tag and tag.group(0).endswith(b">") else Root.INCOMPLETE
