@@ -523,6 +523,13 @@ class ModelFacts:
         return {entry.role for entry in self.inputs if not entry.weight}
 
     @property
+    def fixed_path(self) -> str:
+        """A name for a mended copy of the file, for messages."""
+        name = self.path.replace("\\", "/").rsplit("/", 1)[-1]
+        stem, dot, suffix = name.rpartition(".")
+        return f"{stem}.fixed.{suffix}" if dot else f"{name}.fixed"
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The roles of the token-level inputs, in the order in which a caller would feed them by position."""
         return tuple(entry.role for entry in self.inputs if entry.role in _FED)

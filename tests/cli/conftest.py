@@ -1,5 +1,7 @@
 """A command line whose models are text files that say which facts they have: these tests are about the command line.
 
+The rules are those of the folder ``catalogue``, so that no change of a real rule changes what is expected here.
+
 ``{"inputs": [[name, role, used], ...], "metadata": "..."}`` is a model, ``pointer`` a Git LFS pointer, ``crash`` makes the
 analysis fail, ``<net`` starts an IR.
 """
@@ -59,6 +61,7 @@ def stubbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     formats.load, formats.sniff, analysis.analyse = load, sniff, analyse  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "wirelint.formats", formats)
     monkeypatch.setitem(sys.modules, "wirelint.analysis", analysis)
+    monkeypatch.setattr("wirelint.rules.loading.builtin_folder", lambda: Path(__file__).parent / "catalogue")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     Path(".git").mkdir()

@@ -19,16 +19,24 @@ class Rebuilder:
 
     def __init__(self):
         self.names = {}
+        self.taken = set()
         self.count = 0
 
     def fresh(self):
         self.count += 1
         return f"_{self.count}"
 
+    def new_name(self, value):
+        """The value's own name; inlined functions use the same names again and again."""
+        name = self.fresh() if not value.name or value.name in self.taken else value.name
+        self.taken.add(name)
+        self.names[value] = name
+        return name
+
     def graph(self, graph, *, main=False):
         inner = Nodes(self)
         for value in graph.inputs:
-            self.names[value] = value.name or self.fresh()
+            self.new_name(value)
         for op in graph.ops:
             inner.lower(op)
         outputs = []
@@ -72,7 +80,7 @@ class Nodes:
             if value.constant is not None:
                 names[value] = self.constant(value.constant.load(1 << 24), value.dtype.numpy)
             else:
-                names[value] = value.name or self.rebuilder.fresh()
+                self.rebuilder.new_name(value)
         return names[value]
 
     def lower(self, op):
@@ -178,7 +186,12 @@ class Nodes:
             scores = self.get("Add", scores, mask)
         for seen in self.seen(attrs, query, key, lengths, starts):
             scores = self.get("Where", seen, scores, self.constant(FAR, np.float32))
-        result = self.get("MatMul", self.get("Softmax", scores, axis=-1), self.repeated(value, query))
+        weights = self.get("Softmax", scores, axis=-1)
+        if op.origin.op_type == "Attention":
+            # ONNX defines a query that sees nothing to yield zeros.
+            none = self.get("Less", self.get("ReduceMax", scores, self.constant([-1])), self.constant(FAR / 2, np.float32))
+            weights = self.get("Where", none, self.constant(0, np.float32), weights)
+        result = self.get("MatMul", weights, self.repeated(value, query))
         if heads:
             joined = self.get("Transpose", result, perm=[0, 2, 1, 3])
             result = self.get("Reshape", joined, self.constant([0, 0, -1]))

@@ -84,7 +84,9 @@ def test_pointer_instead_of_data(tmp_path):
     assert only_problem(read(write(tmp_path, external("a", "w.bin")))).rule == "lfs-pointer"
 
 
-@pytest.mark.parametrize("location", ["/etc/passwd", "../w.bin", "sub/../../w.bin", "C:\\w.bin", "..\\w.bin", "C:w.bin", "", "a\0b"])
+@pytest.mark.parametrize(
+    "location", ["/etc/passwd", "../w.bin", "sub/../../w.bin", "C:\\w.bin", "..\\w.bin", "C:w.bin", "", "a\0b"]
+)
 def test_paths_that_lead_out(tmp_path, location):
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -221,7 +221,8 @@ def lp_normalization(_attrs, x, axes):
 
 def resize(attrs, data, _roi=None, scales=None, sizes=None):
     """Nearest neighbours with asymmetric coordinates: enough to tell which operand is which."""
-    assert (attrs["mode"], attrs["coordinate_transformation_mode"], attrs["nearest_mode"]) == ("nearest", "asymmetric", "floor")
+    assert (attrs["mode"], attrs["coordinate_transformation_mode"]) == ("nearest", "asymmetric")
+    assert attrs["nearest_mode"] in ("floor", "simple")  # the same where an axis grows
     axes = attrs["axes"] if attrs["axes"] is not None else list(range(data.ndim))
     for slot, axis in enumerate(axes):
         length = data.shape[axis]

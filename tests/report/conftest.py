@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from wirelint.facts import AttentionFacts, FileFacts, InputFacts, ModelFacts, OutputFacts, PaddingFacts, Place
@@ -51,8 +53,10 @@ def model(path: str, *findings: Finding, **more: object) -> ModelReport:
 
 
 @pytest.fixture
-def report() -> Report:
+def report(monkeypatch: pytest.MonkeyPatch) -> Report:
     """One of everything: findings of each weight, an IR, a hostile name, a suppressed one, an unreadable file, a fault."""
+    monkeypatch.setattr("wirelint.rules.loading.builtin_folder", lambda: Path(__file__).parents[1] / "cli" / "catalogue")
+    rules = load_rules().rules
     broken = FileFacts("models/broken.onnx", "onnx", "unreadable", "cut off after 12 bytes")
     unreadable = Finding(
         "unreadable",
@@ -76,7 +80,7 @@ def report() -> Report:
             ModelReport(broken.path, broken.path, "onnx", None, [unreadable]),
             ModelReport("models/odd.onnx", "models/odd.onnx", "onnx", fault="internal fault (KeyError: 'x'); please report it"),
         ],
-        rules=load_rules().rules,
+        rules=rules,
         passed_over=[("models/pom.xml", "no OpenVINO IR")],
         stale=[StaleSuppression("mask-folded", "old/*.onnx", "wirelint.yaml:9", "gone")],
         seconds=0.31,

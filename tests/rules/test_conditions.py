@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from wirelint.facts import EmbeddingFacts, ExpectationFacts, InputFacts, MaskFacts, ModelFacts, Place, SequenceFacts
@@ -99,6 +101,15 @@ def test_refuses_when_compiled(source: str, cause: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         compile_expression(source, names_for("input"))
     assert cause in str(caught.value)
+
+
+def test_a_field_of_few_values_is_never_another() -> None:
+    """Types that list their values are held to them."""
+    names = {"verdict": Literal["safe", "leaks"]}
+    assert compile_expression("verdict == 'safe'", names).evaluate({"verdict": "leaks"}) is False
+    for source in ("verdict == 'saef'", "'saef' == verdict", "verdict in ('leaks', 'saef')"):
+        with pytest.raises(ExpressionError, match="'verdict' is never 'saef'; did you mean 'safe'"):
+            compile_expression(source, names)
 
 
 def test_a_given_condition_counts() -> None:

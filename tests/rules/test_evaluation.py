@@ -70,6 +70,15 @@ def test_one_cause_gives_one_finding(rule_set: Rules) -> None:
     assert [(finding.rule, finding.where.index) for finding in evaluate(on_entity, facts, "m")] == [("effect", 1), ("cause", 0)]
 
 
+def test_a_rule_may_report_once_per_model(rule_set: Rules) -> None:
+    facts = model(entry(0, "a", "mask"), entry(1, "b", "mask"), entry(2, "c", "mask"))
+    cases = "[{when: input.index == 1, severity: error}, {severity: note}]"
+    (finding,) = evaluate(rule_set({"once": "true", "severity": cases}), facts, "m")
+    assert (finding.message, finding.severity) == ("input 1 'b' is a mask (and 2 more)", Severity.ERROR)
+    (alone,) = evaluate(rule_set({"once": "true", "when": "input.index == 2"}), facts, "m")
+    assert alone.message == "input 2 'c' is a mask"
+
+
 def test_rules_that_are_not_enabled_neither_report_nor_hide(rule_set: Rules) -> None:
     rules = rule_set({"id": "effect", "unless": "[cause]"}, {"id": "cause"})
     assert [finding.rule for finding in evaluate(rules, TWO, "m", {"effect"})] == ["effect"]

@@ -21,6 +21,11 @@ def test_fills_fields_and_keeps_braces() -> None:
     assert template.general == "{x} <input.shown> of shape [<input.shape>], default <input.has_default>"
 
 
+def test_an_expression_is_left_out_of_the_general_text() -> None:
+    template = compile_template("it is {'used' if input.used else 'dead'} here", names_for("input"))
+    assert (template.render({"input": entry("m")}), template.general) == ("it is used here", "it is ... here")
+
+
 def test_names_cannot_forge_lines_or_terminal_escapes() -> None:
     template = compile_template("{input.name}", names_for("input"))
     assert template.render({"input": entry("a\n  error  fake\x1b[2J\u202eb")}) == "a\\n  error  fake\\x1b[2J\\u202eb"

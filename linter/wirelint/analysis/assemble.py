@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from wirelint.analysis.embeddings import embedding_facts
 from wirelint.analysis.inputs import input_facts
-from wirelint.analysis.names import polarity_of_name
+from wirelint.analysis.names import best_name, polarity_of_name
 from wirelint.analysis.outputs import output_facts
 from wirelint.analysis.reductions import reduction_facts
 from wirelint.analysis.sites import site_facts
@@ -144,7 +145,7 @@ def _executed(graph: Graph, traced: Trace, expect: ExpectationFacts) -> tuple[Ex
         states = [fact.mask for site, fact in zip(traced.sites, sites, strict=True) if id(site.op) in own and fact.needs_mask]
         if not states or any(state == "effective" for state in states):
             continue
-        if "inverted" in states and polarity_of_name(graph.inputs[at].name) != "keep1":
+        if "inverted" in states and polarity_of_name(best_name(graph.inputs[at])) != "keep1":
             other[at] = "keep0"
         elif graph.inputs[at].dtype.is_float and {"weak", "noop", "query-axis", "inverted"} & set(states):
             other[at] = "additive"
@@ -152,7 +153,7 @@ def _executed(graph: Graph, traced: Trace, expect: ExpectationFacts) -> tuple[Ex
         again, again_sites = run(other)
         if any(fact.mask == "effective" for fact in again_sites):
             for fact in again_sites:
-                names = {graph.inputs[at].name for at, form in other.items() if form == "keep0"}
+                names = {best_name(graph.inputs[at]) for at, form in other.items() if form == "keep0"}
                 fact.polarity = "keep0" if names & set(fact.mask_inputs) else fact.polarity
             return again, other, _polarised(again_sites)
     return execution, forms, _polarised(sites)
@@ -264,8 +265,8 @@ def _sequence(graph: Graph, traced: Trace, execution: Execution) -> SequenceFact
     made.length = shape[-1] if shape and main.role in ("ids", "decoder_ids") else main.length if main.static else None
     made.one_input_only = len(graph.inputs) == 1
     made.runs = execution.accepted
-    lengths = [refusal for refusal in execution.refusals if refusal.sizes.length != execution.sizes.length or not execution.accepted]
-    if execution.accepted and lengths and not main.static and execution.sizes.length != lengths[0].sizes.length:
+    lengths = [refusal for refusal in execution.refusals if refusal.sizes.length != execution.sizes.length]
+    if execution.accepted and lengths and not main.static:
         first = lengths[0]
         made.failed_length, made.failed_at, made.runs = first.sizes.length, f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'", False
         made.accepted_length = execution.sizes.length
@@ -279,7 +280,11 @@ def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[Input
         shape = graph.inputs[at].shape
         if shape and len(shape) >= 2:
             made.size, made.static = shape[0], isinstance(shape[0], int)
-    refused = [refusal for refusal in execution.refusals if refusal.sizes.batch != execution.sizes.batch]
+    refused = [
+        refusal
+        for refusal in execution.refusals
+        if refusal.sizes != execution.sizes and replace(refusal.sizes, batch=execution.sizes.batch) == execution.sizes
+    ]
     if execution.accepted and refused and not made.static:
         first = refused[0]
         made.failed, made.failed_at = first.sizes.batch, f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'"

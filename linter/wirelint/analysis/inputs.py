@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from wirelint.analysis.names import conflicts, kind_of_name, plain_fit, role_of_name, usual_names
+from wirelint.analysis.names import best_name, conflicts, kind_of_name, plain_fit, role_of_name, usual_names
 from wirelint.analysis.sites import place_of
 from wirelint.facts import Evidence, InputFacts, Place
 from wirelint.graph import Graph, Op, Value
@@ -84,12 +84,12 @@ def input_facts(graph: Graph, trace: Trace, numbers: list[int]) -> list[InputFac
     made = []
     for at, (value, role) in enumerate(zip(graph.inputs, trace.roles, strict=True)):
         evidence = _evidence(value, role)
-        kind = kind_of_name(value.name)
-        says = role_of_name(value.name)
+        name = best_name(value)
+        kind, says = kind_of_name(name), role_of_name(name)
         made.append(
             InputFacts(
                 index=numbers[at],
-                name=value.name,
+                name=name,
                 names=value.names,
                 layer=value.origin.name,
                 dtype=str(value.dtype),
@@ -100,14 +100,14 @@ def input_facts(graph: Graph, trace: Trace, numbers: list[int]) -> list[InputFac
                 basis=role.basis,
                 name_says=says,
                 name_kind=kind,
-                name_fits=plain_fit(value.name, role.name) if kind == "plain" else True,
+                name_fits=plain_fit(name, role.name) if kind == "plain" else True,
                 usual_name=usual_names(role.name),
                 used=at in used,
                 read=at in read,
                 has_default=value.default is not None,
                 sites=len(role.sites),
                 table_rows=max((use.rows for use in trace.observations.get(at, ()) if use.use is Use.INDEX), default=None),
-                name_conflicts=conflicts(value.name, role.name),
+                name_conflicts=conflicts(name, role.name),
                 path=evidence[0].path if evidence else (),
                 line=value.origin.line,
             )

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["conflicts", "kind_of_name", "plain_fit", "polarity_of_name", "role_of_name", "usual_names"]
+from wirelint.graph import Value
+
+__all__ = ["best_name", "conflicts", "kind_of_name", "plain_fit", "polarity_of_name", "role_of_name", "usual_names"]
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "ids": (
@@ -98,6 +100,14 @@ def kind_of_name(name: str) -> str:
     if _GENERATED.match(name):
         return "generated"
     return "vague" if _VAGUE.match(_plain(name)) else "plain"
+
+
+_WORTH = ("conventional", "plain", "vague", "generated", "none")
+
+
+def best_name(value: Value) -> str:
+    """The name by which callers know an input: of several tensor names on one port the conventional one, if there is one."""
+    return min(value.names, key=lambda name: _WORTH.index(kind_of_name(name)), default=value.name)
 
 
 def polarity_of_name(name: str) -> str:

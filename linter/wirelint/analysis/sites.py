@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wirelint.analysis.names import best_name
 from wirelint.facts import Place, SiteFacts
 from wirelint.graph import Op, Value
 from wirelint.shadow.attempts import Execution
@@ -69,8 +70,8 @@ def _rows(array: Array, shape: tuple[int, ...], axis: int, rows: int) -> Array:
     full = [size for at, size in enumerate(shape) if at != axis]
     if moved.ndim == 1:
         return moved.reshape(1, 1, 1, -1)
-    if moved.ndim == 2:
-        return moved.reshape(1, 1, *moved.shape)
+    if moved.ndim == 2:  # one query for each row, or one row
+        return moved.reshape(moved.shape[0], 1, 1, -1) if full[0] == rows else moved.reshape(1, 1, *moved.shape)
     lead = moved.shape[0]
     if lead == 1 or full[0] == rows:
         flat = moved.reshape(lead, -1, *moved.shape[-2:])
@@ -90,6 +91,8 @@ def _view(site: Site, trace: Trace, scenario: Scenario, run: Run) -> _View | Non
     rows = scenario.batch
     keys = scores.shape[axis]
     queries = [size for at, size in enumerate(scores.shape) if at != axis][-1]
+    if scores.rank == 2 and queries == rows:
+        queries = 1
     wide = [1] * scores.rank
     wide[axis] = keys
 
@@ -328,7 +331,7 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     made.mask = _status(view, site, trace, run, mask_labels, masks)
     made.quantised = _quantised(view)
     names = scenario.layout.names(view.anchor & mask_labels)
-    made.mask_inputs = tuple(graph_inputs[at].name for at, role in enumerate(trace.roles) if role.name in names)
+    made.mask_inputs = tuple(best_name(graph_inputs[at]) for at, role in enumerate(trace.roles) if role.name in names)
     gap = _gap(view)
     if gap is not None and made.mask in ("effective", "weak", "inverted"):
         made.fill = gap.fill

@@ -1,19 +1,32 @@
-"""What companions of a model say it should be."""
+"""What the companions of a model say it should be, and where the graph says otherwise."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from wirelint.facts import ExpectationFacts, ModelFacts
+from wirelint.expect.companions import expectations, read_companions
+from wirelint.expect.judging import contradictions
+
+if TYPE_CHECKING:
+    from wirelint.facts import ExpectationFacts, ModelFacts
 
 __all__ = ["gather", "judge"]
 
 
 def gather(path: Path) -> ExpectationFacts:
-    """Reads the companions beside a model."""
-    return ExpectationFacts()
+    """What the files beside a model say; one look into its folder when there are none.
+
+    Never raises for what is in them: a companion that can't be read is a sentence of :func:`judge`.
+    """
+    return expectations(read_companions(path))
 
 
 def judge(facts: ModelFacts) -> dict[str, tuple[str, ...]]:
-    """Contradictions between the companions and the graph."""
-    return {}
+    """Contradictions between the companions and the graph, one sentence each, by the id of the rule that reports them.
+
+    Args:
+        facts: everything that is known about the model, :attr:`~wirelint.facts.ModelFacts.path` and what
+            :func:`gather` returned for it included.
+    """
+    return contradictions(read_companions(Path(facts.path)), facts)

@@ -97,7 +97,7 @@ def _table() -> dict[str, Signature]:
     add(Family.MOVE, "data", "dtype", "Cast", note="dtype: a DType. CastLike and OpenVINO Convert/ConvertLike lower to it.")
     add(Family.MOVE, "data", "dtype", "BitCast")
     add(Family.MOVE, "data roi? scales? sizes?", "mode coordinate_transformation_mode nearest_mode axes antialias", "Resize",
-        note="sizes and scales cover the axes attribute, or all axes without it.")
+        note="sizes and scales cover the axes attribute, or all axes without it. nearest_mode simple: up where the axis shrinks, else down.")
 
     # -- lookups and scatters --------------------------------------------------------------------------------------------
     add(Family.LOOKUP, "data indices", "axis batch_dims", "Gather", note="batch_dims defaults to 0; negative indices count from the end.")
@@ -170,7 +170,7 @@ def _table() -> dict[str, Signature]:
 
     # -- attention ---------------------------------------------------------------------------------------------------------
     add(Family.ATTENTION, "query key value mask? past_key? past_value? key_lengths? key_starts? bias?",
-        "q_num_heads kv_num_heads causal scale softcap mask_fill window empty_row", "Attention",
+        "q_num_heads kv_num_heads causal scale softcap mask_fill window empty_row append", "Attention",
         note="""results: output, present_key, present_value (trailing ones may be missing).
         query, key, value: [batch, heads, sequence, size] (rank 4) or [batch, sequence, heads * size] (rank 3, with the two
         head counts); past_* are rank 4; output has query's rank.
@@ -179,7 +179,9 @@ def _table() -> dict[str, Signature]:
         key_lengths [batch]: only the first that many keys are seen; key_starts [batch]: keys before it are not seen.
         bias: another term that is added to the scores (relative positions).
         window: how many keys to the left a query sees, or -1.
-        empty_row: what a query that sees no key yields, "nan" (the default) or "zero".""")
+        empty_row: what a query that sees no key yields, "nan" (the default) or "zero".
+        append: where new keys stand in the cache: "end" (the default), or "row": behind the key_lengths - queries keys that the
+        row has there, in front of the cache's padding.""")
     add(Family.ATTENTION, "query key value mask? past_key? past_value? key_lengths?", "", "PackedAttention",
         note="packed (unpadded) or otherwise unusual fused attention whose operands are known but whose mask form is not modelled.")
     add(Family.ROTARY, "x cos sin position_ids?", "interleaved rotary_dim num_heads", "RotaryEmbedding",

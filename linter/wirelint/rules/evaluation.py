@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -97,24 +98,27 @@ class _Run:
     def over(
         self, entities: Mapping[str, Sequence[Any]], shared: Mapping[str, Any], enabled: Collection[str] | None
     ) -> list[Finding]:
-        findings = []
+        findings: list[Finding] = []
         for rule in self.rules.in_order:
-            if enabled is not None and rule.id not in enabled:
-                continue
-            for position, entity in enumerate(entities.get(rule.kind, ())):
-                if any((cause, position if rule.same_entity else None) in self.met for cause in rule.unless):
-                    continue
-                try:
-                    finding = self.judge(rule, entity, {**shared, rule.kind: entity})
-                except _FAILURES as error:
-                    cause = printable(f"{type(error).__name__}: {error}", 300)
-                    raise RuleFailedError(
-                        f"{rule.path}: the rule '{rule.id}' fails on {printable(self.path)}: {cause}"
-                    ) from error
-                if finding is not None:
-                    self.met |= {(rule.id, None), (rule.id, position)}
-                    findings.append(finding)
+            if enabled is None or rule.id in enabled:
+                found = self.apply(rule, entities.get(rule.kind, ()), shared)
+                findings.extend(_joined(found) if rule.once else found)
         return sorted(findings, key=lambda finding: finding.order)
+
+    def apply(self, rule: Rule, entities: Sequence[Any], shared: Mapping[str, Any]) -> list[Finding]:
+        findings = []
+        for position, entity in enumerate(entities):
+            if any((cause, position if rule.same_entity else None) in self.met for cause in rule.unless):
+                continue
+            try:
+                finding = self.judge(rule, entity, {**shared, rule.kind: entity})
+            except _FAILURES as error:
+                cause = printable(f"{type(error).__name__}: {error}", 300)
+                raise RuleFailedError(f"{rule.path}: the rule '{rule.id}' fails on {printable(self.path)}: {cause}") from error
+            if finding is not None:
+                self.met |= {(rule.id, None), (rule.id, position)}
+                findings.append(finding)
+        return findings
 
     def judge(self, rule: Rule, entity: Any, names: Mapping[str, Any]) -> Finding | None:
         if not rule.when.evaluate(names):
@@ -143,6 +147,14 @@ class _Run:
         ordinal = self.marks[key]
         self.marks[key] += 1
         return fingerprint(rule.id, self.relative_path, len(place.scope), anchor, ordinal)
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """The worst of the findings alone, with the number of the others."""
+    if len(findings) < 2:
+        return findings
+    first = min(findings, key=lambda finding: finding.severity.rank)
+    return [dataclasses.replace(first, message=f"{first.message} (and {len(findings) - 1} more)")]
 
 
 def _place_of(fact: Any) -> Place:

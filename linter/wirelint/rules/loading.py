@@ -71,7 +71,7 @@ def load_rules(folders: tuple[Path, ...] = ()) -> RuleSet:
     Raises:
         ConfigurationError: a folder or a rule is wrong; names file, line and cause.
     """
-    rules = [*_builtin_rules()]
+    rules = [*_builtin_rules(builtin_folder())]
     for folder in folders:
         if not folder.is_dir():
             raise ConfigurationError(f"{folder}: no folder of rules")
@@ -82,8 +82,8 @@ def load_rules(folders: tuple[Path, ...] = ()) -> RuleSet:
 
 
 @functools.cache
-def _builtin_rules() -> tuple[Rule, ...]:
-    return tuple(_read_folder(builtin_folder(), builtin=True))
+def _builtin_rules(folder: Path) -> tuple[Rule, ...]:
+    return tuple(_read_folder(folder, builtin=True))
 
 
 def _read_folder(folder: Path, *, builtin: bool) -> Iterator[Rule]:

@@ -79,6 +79,7 @@ def as_object(rule: Rule) -> dict[str, Any]:
         "since": rule.since,
         "examples": {"bad": list(rule.bad), "good": list(rule.good)},
         "unless": list(rule.unless),
+        "once": rule.once,
     }
 
 
@@ -93,6 +94,8 @@ def _sections(rule: Rule) -> Iterator[tuple[str, str]]:
             "When it is not",
             f"When one of these was reported{same}, which is the cause: {', '.join(f'`{name}`' for name in rule.unless)}.",
         )
+    if rule.once:
+        yield "How often", "Once per model; further places are counted in the message."
     if rule.limits:
         yield "Limits", rule.limits
     if rule.bad or rule.good:

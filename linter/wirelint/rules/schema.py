@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from wirelint.facts import ENTITIES, Evidence, FileFacts, InputFacts, OutputFacts, Place
 from wirelint.findings import Confidence, Severity
 from wirelint.printable import printable
-from wirelint.rules.conditions import Expression, ExpressionError, Hint, compile_expression, members, names_for
+from wirelint.rules.conditions import Expression, ExpressionError, compile_expression, names_for
+from wirelint.rules.hints import Hint, members
 from wirelint.rules.templates import Template, compile_template
 
 if TYPE_CHECKING:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from wirelint.facts import Evidence
 from wirelint.printable import printable
-from wirelint.rules.conditions import Expression, ExpressionError, Hint, compile_expression
+from wirelint.rules.conditions import Expression, ExpressionError, compile_expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from wirelint.rules.hints import Hint
 
 __all__ = ["Template", "compile_template", "shown"]
 
@@ -36,8 +38,8 @@ class Template:
 
     @property
     def general(self) -> str:
-        """The text for no model in particular: a field stands as its own name in angle brackets."""
-        return "".join(part if isinstance(part, str) else f"<{part.source}>" for part in self.parts)
+        """The text for no model in particular: a field stands as its name in angle brackets, other expressions as dots."""
+        return "".join(part if isinstance(part, str) else f"<{part.source}>" if part.is_path else "..." for part in self.parts)
 
 
 def compile_template(text: str, names: Mapping[str, Hint], given: Expression | None = None) -> Template:

@@ -129,6 +129,15 @@ def execute(
                 queue.append(other)
     assert best is not None
     sizes, scenario, done = best
+    if refusals and done.stop is None and sizes.batch == 1:
+        # Was it the batch? The same sizes with two rows tell.
+        more = replace(sizes, batch=first.batch)
+        if more not in {refusal.sizes for refusal in refusals}:
+            wider, again = runner.run("right", more, forms)
+            if again.stop is not None and again.stop.refused:
+                refusals.append(Refusal(more, again.stop.op, again.stop.reason))
+            else:
+                sizes, scenario, done = more, wider, again
     accepted = done.stop is None or not done.stop.refused
     other_sizes = replace(sizes, length=_other(sizes.length, sizes), other=_other(sizes.other, sizes) + 4, frames=sizes.frames + 16)
     left = runner.run("left", other_sizes if accepted else sizes, forms)

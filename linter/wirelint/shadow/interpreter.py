@@ -101,7 +101,7 @@ class Constants:
             held = None  # reported as a problem of the file
         if held is None or tensor.dtype in (DType.STRING, DType.UNKNOWN) or held.dtype.kind == "c":
             return Shadow.unknown(tensor.shape, tensor.dtype)
-        if tensor.dtype.is_float and held.size > 1:
+        if tensor.dtype.is_float and held.size > 1 and not self._resizes(value):
             numbers = held.astype(np.float64)
             with np.errstate(all="ignore"):
                 telling = not (np.abs(numbers) < HUGE).all() or (numbers == numbers.flat[0]).all()
@@ -110,10 +110,17 @@ class Constants:
         return Shadow.known(held, tensor.dtype)
 
     @staticmethod
-    def _limit(value: Value) -> int:
+    def _resizes(value: Value) -> bool:
+        """It gives the scales of a Resize: floating numbers, but a matter of shape."""
+        return any(op.kind == "Resize" and slot for op, slot in value.consumers)
+
+    @classmethod
+    def _limit(cls, value: Value) -> int:
         """How many elements a constant may have to be read."""
         tensor = value.constant
         assert tensor is not None
+        if cls._resizes(value):
+            return _SMALL
         rank = len(tensor.shape)
         if not tensor.dtype.is_float:
             # Eight bits or less in a matrix are a quantised weight; old causal masks of bytes are square and of rank 4.

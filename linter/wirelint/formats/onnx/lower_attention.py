@@ -359,6 +359,7 @@ def _group_query_attention(node: Node) -> None:
         kv_num_heads=kv_heads,
         causal="bottom-right" if node.integer("causal", 1) else "none",
         mask_fill=_MINUS_INFINITY,
+        append="row",
         # The window of the file counts the query's own position.
         window=window - 1 if window > 0 else -1,
         **({"softcap": softcap} if softcap else {}),

@@ -71,7 +71,9 @@ def _conv_integer(node: Node) -> None:
     if shift is not None and shift.constant is None:
         rank = infer_rank(weight)
         per_filter = infer_rank(shift) == 1 and rank is not None
-        weight = _centred(node, weight, node.compute("Unsqueeze", shift, node.constant(list(range(1, rank or 1)))) if per_filter else shift)
+        weight = _centred(
+            node, weight, node.compute("Unsqueeze", shift, node.constant(list(range(1, rank or 1)))) if per_filter else shift
+        )
     attrs = {"auto_pad": node.text("auto_pad", "NOTSET"), "group": node.integer("group", 1)}
     node.give(0, node.compute("Conv", data, weight, **attrs, **conv_lists(node)))
     node.outputs[0].dtype = DType.I32

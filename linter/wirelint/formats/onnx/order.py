@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from onnx import GraphProto, NodeProto
 
-__all__ = ["captured_names", "ordered_nodes"]
+__all__ = ["captured_names", "ordered_nodes", "subgraphs"]
 
 
-def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
     """The graphs in the attributes of ``node``."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -27,7 +27,7 @@ def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 def captured_names(node: NodeProto) -> list[str]:
     """Names that the subgraphs of ``node`` read from the graphs around them, each once, in order."""
     captured: dict[str, None] = {}
-    stack: list[tuple[GraphProto, tuple[set[str], ...]]] = [(graph, ()) for graph in _subgraphs(node)]
+    stack: list[tuple[GraphProto, tuple[set[str], ...]]] = [(graph, ()) for graph in subgraphs(node)]
     while stack:
         graph, outer = stack.pop()
         own = {value.name for value in graph.input}
@@ -38,7 +38,7 @@ def captured_names(node: NodeProto) -> list[str]:
         reads = [name for inner in graph.node for name in inner.input]
         reads += [value.name for value in graph.output]
         captured.update(dict.fromkeys(name for name in reads if name and not any(name in scope for scope in scopes)))
-        stack += [(nested, scopes) for inner in graph.node for nested in _subgraphs(inner)]
+        stack += [(nested, scopes) for inner in graph.node for nested in subgraphs(inner)]
     return list(captured)
 
 
@@ -59,25 +59,28 @@ def ordered_nodes(
         ModelFileError: rule ``invalid-graph`` when a name is read that nothing defines, ``graph-cycle`` when nodes
             wait for each other.
     """
-    reads = [_reads(node) for node in nodes]
     defined: set[str] = set()
-    for node, names in zip(nodes, reads, strict=True):
-        if not all(name in defined or known(name) for name in names):
-            return _sorted_nodes(nodes, reads, known, path, graph_name)
+    for node in nodes:
+        for name in _reads(node):
+            if name not in defined and not known(name):
+                return _sorted_nodes(nodes, known, path, graph_name)
         defined.update(node.output)
     return list(enumerate(nodes))
 
 
-def _reads(node: NodeProto) -> list[str]:
+def _reads(node: NodeProto) -> Sequence[str]:
+    """The names that ``node`` or its subgraphs read; left-out operands are none."""
     names = [name for name in node.input if name]
-    if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
-        names += captured_names(node)
+    for attribute in node.attribute:
+        if attribute.HasField("g") or attribute.graphs:
+            return names + captured_names(node)
     return names
 
 
 def _sorted_nodes(
-    nodes: Sequence[NodeProto], reads: Sequence[list[str]], known: Callable[[str], bool], path: Path, graph_name: str
+    nodes: Sequence[NodeProto], known: Callable[[str], bool], path: Path, graph_name: str
 ) -> Sequence[tuple[int, NodeProto]]:
+    reads = [_reads(node) for node in nodes]
     producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     waiting = [0] * len(nodes)
     readers: list[list[int]] = [[] for _ in nodes]
@@ -104,7 +107,7 @@ def _sorted_nodes(
     return order
 
 
-def _cycle(nodes: Sequence[NodeProto], reads: Sequence[list[str]], producers: dict[str, int], waiting: Sequence[int]) -> str:
+def _cycle(nodes: Sequence[NodeProto], reads: Sequence[Sequence[str]], producers: dict[str, int], waiting: Sequence[int]) -> str:
     """One line that names the first nodes of a cycle among the nodes that still wait."""
     index = next(index for index, count in enumerate(waiting) if count)
     seen: dict[int, int] = {}

@@ -22,6 +22,7 @@ from wirelint.formats.onnx import (  # noqa: F401
 )
 from wirelint.formats.onnx.context import Builder, Node
 from wirelint.formats.onnx.dtypes import BY_NUMBER
+from wirelint.formats.onnx.functions import check_calls, function_key, node_key
 from wirelint.formats.onnx.order import captured_names, ordered_nodes
 from wirelint.formats.onnx.registry import find
 from wirelint.graph import Dim, Graph, Origin, Tensor, Value
@@ -51,9 +52,6 @@ _NEWEST = 1 << 30
 
 _MAX_NESTING = 64
 """Subgraphs and function calls inside one another: protobuf allows some 33 of the former, exporters nest ten of the latter."""
-
-_MAX_INLINED = 1_000_000
-"""Nodes that function calls may expand to: each level of calls can double them."""
 
 _FIRST_WITH_DEFAULTS = 4
 """IR version from which a graph input may have an initializer as its default; before, each initializer was an input too."""
@@ -89,6 +87,7 @@ class _Scope:
         infos: declared types by name.
         targets: results of a function call, by the name that the function body has for them.
         depth: how many subgraphs and calls it stands in.
+        bodies: reads tensors and subgraphs for the lowerings of its nodes; made with the first of them.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -99,6 +98,7 @@ class _Scope:
     infos: Mapping[str, ValueInfoProto] = field(default_factory=dict)
     targets: dict[str, Value] = field(default_factory=dict)
     depth: int = 0
+    bodies: _Bodies | None = None
 
     def find(self, name: str) -> Value | None:
         scope: _Scope | None = self
@@ -126,11 +126,10 @@ class GraphReader:
         self._path = path
         self._model = model
         self.tensors = tensors
-        self._functions = {_function_key(function): function for function in model.functions}
+        self._functions = {function_key(function): function for function in model.functions}
         self._versions = opset_versions(model)
         if not self._versions and model.ir_version < 3:
             self._versions = {"": 1}
-        self._inlined = 0
 
     def main_graph(self) -> Graph:
         """The model's graph.
@@ -138,6 +137,7 @@ class GraphReader:
         Raises:
             ModelFileError: the graph is invalid or has a cycle.
         """
+        check_calls(self._path, self._model.graph.node, self._functions)
         return self._graph(self._model.graph, _Scope(versions=self._versions))
 
     # -- graphs --------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class GraphReader:
         inputs = [self._operand(name, proto, scope) for name in proto.input]
         outputs = [self._new_value(name, scope) for name in proto.output]
         attributes = _resolved(proto.attribute, scope.arguments) if proto.attribute else {}
-        function = self._functions.get((domain, op_type, proto.overload)) if self._functions else None
+        function = self._functions.get(node_key(proto)) if self._functions else None
         if function is not None:
             self._inline(function, (inputs, outputs), attributes, origin=origin, scope=scope, builder=builder)
             return
@@ -209,13 +209,17 @@ class GraphReader:
             origin=origin,
             attributes=attributes,
             builder=builder,
-            bodies=_Bodies(self, scope),
+            bodies=scope.bodies or self._bodies(scope),
         )
         lowering(node)
         # Results that the canonical form does not have (statistics for training, debugging) come from an Opaque.
         missing = [value for value in outputs if value.name and value.producer is None and value.constant is None]
         if missing:
             builder.add("Opaque", inputs, missing, attrs={}, origin=origin)
+
+    def _bodies(self, scope: _Scope) -> _Bodies:
+        scope.bodies = _Bodies(self, scope)
+        return scope.bodies
 
     def _operand(self, name: str, node: NodeProto, scope: _Scope) -> Value | None:
         if not name:
@@ -250,7 +254,7 @@ class GraphReader:
 
     def _deeper(self, scope: _Scope) -> int:
         if scope.depth >= _MAX_NESTING:
-            reason = f"subgraphs and function calls are nested deeper than {_MAX_NESTING} levels, or functions call themselves"
+            reason = f"subgraphs and function calls are nested deeper than {_MAX_NESTING} levels"
             raise ModelFileError(self._path, "invalid-graph", reason)
         return scope.depth + 1
 
@@ -268,9 +272,6 @@ class GraphReader:
     ) -> None:
         """Put the nodes of ``function`` in the place of a call with the given inputs and outputs."""
         inputs, outputs = operands
-        self._inlined += len(function.node)
-        if self._inlined > _MAX_INLINED:
-            raise ModelFileError(self._path, "invalid-graph", f"function calls expand to more than {_MAX_INLINED} nodes")
         imports = _versions((entry.domain, entry.version) for entry in function.opset_import)
         inner = _Scope(
             names=(*origin.scope, origin.name or origin.op_type),
@@ -307,10 +308,6 @@ class _Bodies:
 
     def subgraph(self, proto: GraphProto, node: Node) -> Graph:
         return self.reader.subgraph(proto, self.scope, node.origin.name or node.origin.op_type)
-
-
-def _function_key(function: FunctionProto) -> tuple[str, str, str]:
-    return _domain(function.domain), function.name, function.overload
 
 
 def _resolved(

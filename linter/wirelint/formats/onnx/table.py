@@ -45,6 +45,9 @@ class _Row:
 
     def __call__(self, node: Node) -> None:
         inputs = node.inputs[: self.operands]
+        if not self.attrs and not self.lifts:
+            node.emit(self.kind, inputs)
+            return
         for lift in self.lifts:
             lifted = _lifted(node, lift)
             if lifted is not None:

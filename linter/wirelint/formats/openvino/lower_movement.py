@@ -219,8 +219,7 @@ def _interpolate(site: Site) -> None:
         [site.output()],
         mode=_RESIZE_MODES[mode],
         coordinate_transformation_mode=coordinates,
-        # Simple rounding is down where the size grows, which is where it is used.
-        nearest_mode="floor" if nearest == "simple" else nearest,
+        nearest_mode=nearest,
         axes=axes,
         antialias=int(site.flag("antialias", default=False)),
     )

@@ -14,7 +14,7 @@ from wirelint.shadow.labels import LENGTH, UNMODELLED
 from wirelint.shadow.transfer.contract import matmul
 from wirelint.shadow.transfer.elementwise import combine, given, multiply, select
 from wirelint.shadow.transfer.lookup import gather
-from wirelint.shadow.transfer.movement import concatenate, expand, reshape, transpose
+from wirelint.shadow.transfer.movement import concatenate, cut, expand, reshape, transpose
 from wirelint.shadow.transfer.normalise import softmax
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import ExecutionError, Shadow, join, present
@@ -29,6 +29,30 @@ def _by_heads(x: Shadow, heads: int | None) -> Shadow:
     if x.rank != 3 or not heads or x.shape[2] % heads:
         raise ExecutionError(f"attention over a tensor of shape {x.shape} with {heads} heads")
     return transpose(reshape(x, [x.shape[0], x.shape[1], heads, x.shape[2] // heads]), [0, 2, 1, 3])
+
+
+def _appended(past: Shadow, new: Shadow, lengths: Shadow | None) -> Shadow:
+    """New keys or values behind those of the past; both are [batch, heads, sequence, size].
+
+    Args:
+        past: what the cache holds.
+        new: what comes to it.
+        lengths: how many keys each row has in the end; with it, a row's new keys stand behind its own past ones, in front of
+            the padding of the cache.
+    """
+    made = concatenate([past, new], 2)
+    if lengths is None or not past.shape[2]:
+        return made
+    marks = reshape(lengths, [lengths.size, 1, 1, 1]).labels & ~LENGTH
+    ends = lengths.integers()
+    if ends is None or len(ends) != past.shape[0]:
+        return Shadow(made.shape, made.dtype, made.labels | join(new.labels, [2]) | marks)
+    rows = []
+    for row, end in enumerate(ends):
+        old, added = cut(past, 0, row, row + 1), cut(new, 0, row, row + 1)
+        start = min(max(end - new.shape[2], 0), past.shape[2])
+        rows.append(concatenate([cut(old, 2, 0, start), added, cut(old, 2, start, past.shape[2])], 2))
+    return concatenate(rows, 0).joined(marks)
 
 
 def _repeated(x: Shadow, heads: int) -> Shadow:
@@ -109,10 +133,11 @@ def attention(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     q_heads, kv_heads = op.attrs.get("q_num_heads"), op.attrs.get("kv_num_heads") or op.attrs.get("q_num_heads")
     flat = given(query).rank == 3
     q, k, v = _by_heads(given(query), q_heads), _by_heads(given(key), kv_heads), _by_heads(given(value), kv_heads)
+    by_row = ends if op.attrs.get("append") == "row" else None
     if past_key is not None and past_key.rank == 4:
-        k = concatenate([past_key, k], 2)
+        k = _appended(past_key, k, by_row)
     if past_value is not None and past_value.rank == 4:
-        v = concatenate([past_value, v], 2)
+        v = _appended(past_value, v, by_row)
     present_key, present_value = k, v
     k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
     scores = _scaled(matmul(q, transpose(k, [0, 1, 3, 2]), q.dtype, context), op, q.shape[3])

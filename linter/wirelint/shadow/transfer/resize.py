@@ -101,8 +101,8 @@ def _range(axis: _Axis, op: Op) -> tuple[Array, Array]:
     else:
         before, after = (1, 2) if mode == "cubic" else (0, 1)
         first, last = np.floor(place - _BLUR) - before, np.floor(place + _BLUR) + after
-    highest = max(axis.size - 1, 0)
-    return np.clip(first, 0, highest).astype(np.int64), np.clip(last, 0, highest).astype(np.int64)
+    end = max(axis.size - 1, 0)
+    return np.clip(first, 0, end).astype(np.int64), np.clip(last, 0, end).astype(np.int64)
 
 
 @transfer("Resize")

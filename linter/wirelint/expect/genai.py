@@ -1,0 +1,64 @@
+"""``genai_config.json`` of onnxruntime-genai: by which names the generator feeds each model file.
+
+Reference:
+    https://onnxruntime.ai/docs/genai/reference/config.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from wirelint.expect.folder import Folder, text
+
+__all__ = ["Genai", "read_genai"]
+
+_FILE = "genai_config.json"
+_PARTS = ("decoder", "encoder", "encoder_decoder_init", "embedding", "vision", "speech")
+
+
+@dataclass(frozen=True, slots=True)
+class Genai:
+    """What the config says about one model file.
+
+    Attributes:
+        shown: the file, as messages call it.
+        inputs, outputs: tensor names by the config's keys; ``%d`` stands for a layer's number.
+    """
+
+    shown: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+    def feeds(self, name: str) -> bool:
+        """Whether some key stands for an input of this name."""
+        return any(_stands_for(pattern, name) for pattern in self.inputs.values())
+
+
+def read_genai(folder: Folder) -> Genai | None:
+    """What ``genai_config.json`` says about the model file, or None when there is none.
+
+    The names are empty when the config speaks of other files only.
+    """
+    held = folder.mapping(_FILE)
+    if not held:
+        return None
+    model = _mapping(held.get("model"))
+    for part in _PARTS:
+        section = _mapping(model.get(part))
+        if section.get("filename") == folder.model.name:
+            return Genai(folder.called(_FILE), _names(section.get("inputs")), _names(section.get("outputs")))
+    return Genai(folder.called(_FILE), {}, {})
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _names(value: Any) -> dict[str, str]:
+    return {key: text(name) for key, name in _mapping(value).items() if text(name)}
+
+
+def _stands_for(pattern: str, name: str) -> bool:
+    return re.fullmatch("[0-9]+".join(map(re.escape, pattern.split("%d"))), name) is not None
