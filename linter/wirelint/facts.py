@@ -566,6 +566,16 @@ class ModelFacts:
         )
 
     @property
+    def right_witness(self) -> tuple[str, ...]:
+        """The chain by which right padding reaches the first output that it reaches."""
+        return next((output.witness_right for output in self.outputs if output.witness_right), ())
+
+    @property
+    def left_witness(self) -> tuple[str, ...]:
+        """The chain by which left padding reaches the first output that it reaches."""
+        return next((output.witness_left for output in self.outputs if output.witness_left), ())
+
+    @property
     def absolute_positions(self) -> bool:
         """A position table is read at 0, 1, 2, ... whatever the padding is."""
         return any(entry.kind == "position" and entry.index_from == "range" for entry in self.embeddings)

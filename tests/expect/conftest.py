@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from wirelint.expect import gather, judge
 from wirelint.facts import EmbeddingFacts, InputFacts, ModelFacts, OutputFacts, Place, ReductionFacts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = {"ids": "input_ids", "mask": "attention_mask", "segment": "token_type_ids", "position": "position_ids"}
 

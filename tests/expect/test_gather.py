@@ -66,8 +66,8 @@ def test_the_table_of_classes_is_that_of_transformers() -> None:
             continue
         if tuple(sorted(emits)) != tuple(sorted(names_of_class(name))):
             wrong[name] = emits
-    # Two classes whose slow and fast forms differ in what else they make.
-    assert set(wrong) <= {"Wav2Vec2Tokenizer", "LayoutLMv3Tokenizer"}
+    # Its slow form and its model say otherwise, and so do the files that carry its name.
+    assert set(wrong) <= {"BlenderbotSmallTokenizerFast"}
 
 
 def test_the_model_type_stands_in_for_a_missing_class(repository: Repository) -> None:

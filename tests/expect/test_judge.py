@@ -115,7 +115,9 @@ def test_vocabulary_and_token_table(repository: Repository, rows: int, wrong: bo
 # -- processor -------------------------------------------------------------------------------------------------------------
 
 
-def pictures(repository: Repository, *roles: str, pads: bool = True, shape: tuple[int | str, ...] = ("b", 3, "h", "w")) -> Repository:
+def pictures(
+    repository: Repository, *roles: str, pads: bool = True, shape: tuple[int | str, ...] = ("b", 3, "h", "w")
+) -> Repository:
     repository.write("config.json", {"model_type": "detr"}).write("preprocessor_config.json", {"do_pad": pads})
     return repository.takes(*roles, shape=shape)
 

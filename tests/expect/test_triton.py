@@ -66,7 +66,9 @@ def test_configs_of_something_else(repository: Repository, old: str, new: str) -
 
 
 def test_an_omitted_input(repository: Repository) -> None:
-    content = CONFIG.replace('  { name: "attention_mask" data_type: TYPE_INT64 dims: [ -1 ] }  # the padding\n', "")
+    last = ',\n  { name: "attention_mask" data_type: TYPE_INT64 dims: [ -1 ] }  # the padding'
+    assert last in CONFIG
+    content = CONFIG.replace(last, "")
     repository.at("ner/1/model.onnx").write("ner/config.pbtxt", content).takes("ids", "mask")
     repository.gives("logits", shape=("batch", "sequence", 4), axis=1)
     (sentence,) = repository.judged()["serving-config-mismatch"]
@@ -92,7 +94,7 @@ def test_a_fixed_batch_under_max_batch_size(repository: Repository) -> None:
 
 
 def test_reshaped_ports(repository: Repository) -> None:
-    reshaped = ('dims: [ -1, 4 ]', "dims: [ -1 ] reshape: { shape: [ -1, 4 ] }")
+    reshaped = ("dims: [ -1, 4 ]", "dims: [ -1 ] reshape: { shape: [ -1, 4 ] }")
     assert served(repository, reshaped) == ()
 
 

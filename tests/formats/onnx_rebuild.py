@@ -92,7 +92,7 @@ class Nodes:
         attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in op.attrs.items()}
         self.add(op.kind, inputs, outputs, **attrs)
 
-    def lower_opaque(self, op, inputs, outputs):
+    def lower_opaque(self, op, _inputs, _outputs):
         raise AssertionError(f"{op.origin.op_type} was left opaque")
 
     def lower_reshape(self, op, inputs, outputs):

@@ -368,8 +368,9 @@ class TestFunctions:
 
     def test_deep_calls(self, refuse):
         functions = [function("f0", "a", "b", [node("Relu", "a", "b")])]
-        for level in range(1, 3000):
-            functions.append(function(f"f{level}", "a", "b", [node(f"f{level - 1}", "a", "b", domain="local")]))
+        functions += [
+            function(f"f{level}", "a", "b", [node(f"f{level - 1}", "a", "b", domain="local")]) for level in range(1, 3000)
+        ]
         assert "nested" in refuse(model_of([node("f2999", "x", "y", domain="local")], functions=functions, opsets=LOCAL))
 
     def test_function_of_the_file_goes_before_the_known_operator(self, load):

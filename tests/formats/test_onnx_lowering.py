@@ -212,7 +212,7 @@ class TestFusedAttention:
 
 
 class TestOnnxAttention:
-    QKV = [real(1, 2, 4, 8), real(1, 2, 4, 8), real(1, 2, 4, 8)]
+    QKV = (real(1, 2, 4, 8), real(1, 2, 4, 8), real(1, 2, 4, 8))
 
     def test_causal_without_a_cache(self, lowered):
         (op,) = lowered("Attention", *self.QKV, opset=23, is_causal=1).ops

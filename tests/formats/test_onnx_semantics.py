@@ -59,11 +59,10 @@ def check(tmp_path, model, feed, *, places=4, compare=None):
     expected = run(model, feed)
     lowered = read(save(model, tmp_path / "model.onnx"))
     found = run(rebuild(lowered), feed)
-    for index, (left, right) in enumerate(zip(found, expected, strict=True)):
-        assert left.dtype == right.dtype
-        assert left.shape == right.shape
-        if compare is not None and index == 0:
-            left, right = compare(left), compare(right)
+    for index, pair in enumerate(zip(found, expected, strict=True)):
+        assert pair[0].dtype == pair[1].dtype
+        assert pair[0].shape == pair[1].shape
+        left, right = map(compare, pair) if compare is not None and index == 0 else pair
         np.testing.assert_allclose(left.astype(np.float64), right.astype(np.float64), atol=10.0**-places, rtol=1e-4)
 
 

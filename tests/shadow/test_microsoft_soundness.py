@@ -74,10 +74,10 @@ def multi_head(mask, bias=None, added=None, past=(), **attrs):
 
 def grouped(steps, past, last, *, size=8, **attrs):
     """Two query heads share one key head; ``last`` is the index of each row's last key."""
-    total = steps + past
+    total, rows = steps + past, len(last)
     operands = [
-        floats(BATCH, steps, 2 * size), floats(BATCH, steps, size), floats(BATCH, steps, size),
-        floats(BATCH, 1, past, size), floats(BATCH, 1, past, size), row(*last), row(total),
+        floats(rows, steps, 2 * size), floats(rows, steps, size), floats(rows, steps, size),
+        floats(rows, 1, past, size), floats(rows, 1, past, size), row(*last), row(total),
     ]  # fmt: skip
     if attrs.get("do_rotary"):
         operands += [floats(16, size // 2), floats(16, size // 2)]
@@ -145,7 +145,8 @@ CASES = {
     "GroupQueryAttention, decoding": grouped(1, 3, (3, 3)),
     "GroupQueryAttention, rotary decoding": grouped(1, 3, (3, 3), size=16, do_rotary=1),
     "GroupQueryAttention, decoding rows of other lengths": grouped(1, 3, (3, 1)),
-    "GroupQueryAttention, several new tokens": grouped(2, 2, (3, 2)),
+    "GroupQueryAttention, several new tokens": grouped(2, 2, (3,)),
+    "GroupQueryAttention, several new tokens in a long cache": grouped(2, 3, (3,)),
     "GroupQueryAttention, window": grouped(4, 0, (3, 3), local_window_size=2),
     "GroupQueryAttention, capped": grouped(4, 0, (3, 3), softcap=5.0),
     "SkipLayerNormalization": Case(

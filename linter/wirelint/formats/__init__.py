@@ -35,7 +35,7 @@ def sniff(path: Path) -> str | None:
         raise ModelFileError(path, "unreadable", f"the file can't be opened ({error.strerror or error})") from error
     if head.startswith(_LFS):
         return "lfs-pointer"
-    from wirelint.formats.openvino import sniff as is_ir
+    from wirelint.formats.prolog import sniff as is_ir
 
     if is_ir(head):
         return "openvino-ir"

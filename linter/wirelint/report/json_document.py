@@ -82,7 +82,7 @@ def _suppressed(entry: Suppressed) -> dict[str, Any]:
 def _input(entry: InputFacts) -> dict[str, Any]:
     return {
         "index": entry.index,
-        "name": entry.name,
+        "name": entry.name or None,
         "role": entry.role,
         "confidence": round(entry.confidence, 4),
         "dtype": entry.dtype,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Template", "compile_template", "shown"]
 
 _LONGEST_NAME = 160
+_LONGEST_SENTENCE = 400
+"""For the items of a collection, which may be sentences about several names."""
 _MOST_ITEMS = 12
 
 
@@ -86,10 +88,16 @@ def shown(value: Any) -> str:
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
     if isinstance(value, (list, tuple, dict)):
-        items = ["?" if item is None else shown(item) for item in list(value)[:_MOST_ITEMS]]
+        items = [_item(item) for item in list(value)[:_MOST_ITEMS]]
         more = len(value) - len(items)
         return ", ".join(items) + (f" and {more} more" if more else "")
     return printable(value.text if isinstance(value, Evidence) else str(value), _LONGEST_NAME)
+
+
+def _item(value: Any) -> str:
+    if value is None:
+        return "?"
+    return printable(value, _LONGEST_SENTENCE) if isinstance(value, str) else shown(value)
 
 
 def _number(value: float) -> str:

@@ -107,7 +107,9 @@ def _sorted_nodes(
     return order
 
 
-def _cycle(nodes: Sequence[NodeProto], reads: Sequence[Sequence[str]], producers: dict[str, int], waiting: Sequence[int]) -> str:
+def _cycle(
+    nodes: Sequence[NodeProto], reads: Sequence[Sequence[str]], producers: dict[str, int], waiting: Sequence[int]
+) -> str:
     """One line that names the first nodes of a cycle among the nodes that still wait."""
     index = next(index for index, count in enumerate(waiting) if count)
     seen: dict[int, int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.formats.openvino.prolog import sniff
+from wirelint.formats.prolog import sniff
 
 if TYPE_CHECKING:
     from pathlib import Path

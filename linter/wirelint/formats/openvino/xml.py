@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from lxml import etree
 
 from wirelint.errors import ModelFileError, NotAModelError
-from wirelint.formats.openvino.prolog import Root, examine
+from wirelint.formats.prolog import Root, examine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -51,7 +51,7 @@ def _appended(past: Shadow, new: Shadow, lengths: Shadow | None) -> Shadow:
     for row, end in enumerate(ends):
         old, added = cut(past, 0, row, row + 1), cut(new, 0, row, row + 1)
         start = min(max(end - new.shape[2], 0), past.shape[2])
-        rows.append(concatenate([cut(old, 2, 0, start), added, cut(old, 2, start, past.shape[2])], 2))
+        rows.append(concatenate([cut(old, 2, 0, start), added, cut(old, 2, start, past.shape[2]).without_value()], 2))
     return concatenate(rows, 0).joined(marks)
 
 
