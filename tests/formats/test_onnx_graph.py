@@ -91,18 +91,26 @@ class TestInterface:
         assert graph.inputs[3].shape is None
         assert graph.inputs[0].names == ("x",)
 
-    @pytest.mark.parametrize(("ir_version", "inputs"), [(3, ["x"]), (4, ["x", "w"])])
-    def test_initializer_that_is_an_input(self, load, ir_version, inputs):
+    @pytest.mark.parametrize("ir_version", [3, 9])
+    def test_weight_that_is_listed_as_an_input(self, load, ir_version):
         model = model_of([node("Add", "x w", "y")], inputs=["x", info("w", [4])], initializers=[WEIGHT], ir_version=ir_version)
         graph = load(model).graph
-        assert [value.name for value in graph.inputs] == inputs
+        assert [value.name for value in graph.inputs] == ["x"]
         operand = graph.ops[0].inputs[1]
-        if ir_version < 4:
-            assert operand.default is None
-            np.testing.assert_array_equal(operand.constant.load(), np.ones(4))
-        else:
-            assert operand.constant is None
-            np.testing.assert_array_equal(operand.default.load(), np.ones(4))
+        assert operand.default is None
+        np.testing.assert_array_equal(operand.constant.load(), np.ones(4))
+
+    @pytest.mark.parametrize("ir_version", [3, 9])
+    def test_input_with_a_default(self, load, ir_version):
+        mask = numpy_helper.from_array(np.ones((2, 4), dtype=np.float32), "mask")
+        model = model_of(
+            [node("Add", "x mask", "y")], inputs=["x", info("mask", ["batch", 4])], initializers=[mask], ir_version=ir_version
+        )
+        graph = load(model).graph
+        assert [value.name for value in graph.inputs] == ["x", "mask"]
+        operand = graph.ops[0].inputs[1]
+        assert operand.constant is None
+        np.testing.assert_array_equal(operand.default.load(), np.ones((2, 4)))
 
     def test_header(self, load):
         model = model_of([node("Relu", "x", "y")], opsets=[("ai.onnx", 15), ("", 18), ("com.microsoft", 1), ("", 16)])

@@ -25,7 +25,7 @@ from wirelint.facts import (
     SequenceFacts,
     SiteFacts,
 )
-from wirelint.graph import Graph, Model, Value
+from wirelint.graph import Graph, Model
 from wirelint.shadow.attempts import Execution, execute
 from wirelint.shadow.interpreter import Constants
 from wirelint.shadow.scenario import MaskForm
@@ -46,14 +46,13 @@ def analyse(model: Model, *, reference: ModelFacts | None = None) -> ModelFacts:
         reference: facts of the model that it was made from; what differs becomes part of the expectations.
     """
     graph = model.graph
-    numbers = _settle_defaults(graph)
     expect = gather(model.path)
     traced = trace(graph)
     execution, forms, sites = _executed(graph, traced, expect)
     outputs = output_facts(model, traced, execution)
     for other in _other_branches(graph, traced, forms, expect):
         _merge(outputs, output_facts(model, traced, other))
-    inputs = input_facts(graph, traced, numbers)
+    inputs = input_facts(graph, traced)
     facts = ModelFacts(
         path=str(model.path),
         format=model.format,
@@ -90,35 +89,6 @@ def analyse(model: Model, *, reference: ModelFacts | None = None) -> ModelFacts:
         for rule, sentences in mismatches(reference, facts).items():
             expect.mismatches[rule] = (*expect.mismatches.get(rule, ()), *sentences)
     return facts
-
-
-def _settle_defaults(graph: Graph) -> list[int]:
-    """Makes constants of weights that an old file lists as inputs; an input with a default stays one when it looks like
-    the required inputs do: with symbolic dimensions, or of the same static shape as one of them.
-
-    Returns:
-        The position of each remaining input in the file.
-    """
-    required = [value for value in graph.inputs if value.default is None]
-    kept, numbers = [], []
-    for at, value in enumerate(graph.inputs):
-        default = value.default
-        if default is not None and not _like_an_input(value, required):
-            value.constant, value.default = default, None
-        else:
-            kept.append(value)
-            numbers.append(at)
-    graph.inputs[:] = kept
-    return numbers
-
-
-def _like_an_input(value: Value, required: Sequence[Value]) -> bool:
-    shape = value.shape
-    if shape is None or len(shape) < 2:
-        return False
-    if any(not isinstance(dim, int) for dim in shape):
-        return True
-    return any(other.shape == shape and not other.dtype.is_float for other in required)
 
 
 # -- execution -----------------------------------------------------------------------------------------------------------

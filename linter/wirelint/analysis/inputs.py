@@ -72,14 +72,8 @@ def _read(graph: Graph, trace: Trace) -> int:
     return read
 
 
-def input_facts(graph: Graph, trace: Trace, numbers: list[int]) -> list[InputFacts]:
-    """The facts about every input that is no weight.
-
-    Args:
-        graph: main graph.
-        trace: its trace.
-        numbers: position of each input in the file.
-    """
+def input_facts(graph: Graph, trace: Trace) -> list[InputFacts]:
+    """The facts about every graph input, in the file's order."""
     used, read = set(bits(_used(graph, trace))), set(bits(_read(graph, trace)))
     made = []
     for at, (value, role) in enumerate(zip(graph.inputs, trace.roles, strict=True)):
@@ -88,7 +82,7 @@ def input_facts(graph: Graph, trace: Trace, numbers: list[int]) -> list[InputFac
         kind, says = kind_of_name(name), role_of_name(name)
         made.append(
             InputFacts(
-                index=numbers[at],
+                index=at,
                 name=name,
                 names=value.names,
                 layer=value.origin.name,

@@ -29,7 +29,7 @@ _MEND = {
     "position": "feed 0, 1, 2, ... counted over real tokens, or export so that the graph counts them itself",
 }
 
-_AVERAGE, _FIRST, _LAST, _MAX = "an average", "the first token", "the last token", "a maximum"
+_AVERAGE, _FIRST, _LAST, _MAX = "averages the tokens", "reads the first token", "reads the last token", "takes a maximum"
 _BY_MODE = {
     "mean": _AVERAGE, "mean_sqrt_len": _AVERAGE, "weightedmean": _AVERAGE, "cls": _FIRST, "lasttoken": _LAST, "max": _MAX,
 }  # fmt: skip
@@ -175,8 +175,8 @@ def _other_pooling(found: Companions, facts: ModelFacts) -> Iterator[str]:
         if kinds and None not in kinds and not kinds & wanted:
             done = " and ".join(sorted(str(kind) for kind in kinds))
             yield (
-                f"{found.embedder.shown} says {found.embedder.pooling} pooling, but output '{output.name}' is {done} of the "
-                "positions; export with the pooling that it says"
+                f"{found.embedder.shown} says {found.embedder.pooling} pooling, but output '{output.name}' {done}; "
+                "export with the pooling that it says"
             )
 
 

@@ -1,8 +1,8 @@
 """The protobuf classes of ONNX, without the rest of the ``onnx`` package.
 
 ``import onnx`` costs about 100 ms more than the generated message classes alone, because it pulls in the checker, shape
-inference and the helpers.  The generated module depends on protobuf only, so it is loaded by itself, under its own name:
-a later ``import onnx`` finds it there and the classes stay the same objects.
+inference and the helpers.  The generated module depends on protobuf only, so it is loaded by itself.  Protobuf keeps one
+class for each message type: those of a later ``import onnx`` are the same objects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,21 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_model"]
 
-_MODULE = "onnx.onnx_ml_pb2"
-
 
 @functools.cache
 def _messages() -> ModuleType:
     package = importlib.util.find_spec("onnx")
-    if _MODULE in sys.modules or package is None or not package.submodule_search_locations:
-        return importlib.import_module(_MODULE)
-    spec = importlib.util.spec_from_file_location(_MODULE, Path(package.submodule_search_locations[0]) / "onnx_ml_pb2.py")
-    if spec is None or spec.loader is None:
-        return importlib.import_module(_MODULE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[_MODULE] = module
-    return module
+    folders = (package.submodule_search_locations if package is not None else None) or []
+    files = [Path(folder) / "onnx_ml_pb2.py" for folder in folders]
+    for file in filter(Path.is_file, files):
+        spec = importlib.util.spec_from_file_location("wirelint.formats.onnx.messages", file)
+        if spec is not None and spec.loader is not None:
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    return importlib.import_module("onnx.onnx_ml_pb2")
 
 
 def parse_model(data: bytes) -> ModelProto:

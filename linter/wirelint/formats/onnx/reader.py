@@ -28,7 +28,7 @@ from wirelint.formats.onnx.registry import find
 from wirelint.graph import Dim, Graph, Origin, Tensor, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from onnx import (
@@ -53,8 +53,19 @@ _NEWEST = 1 << 30
 _MAX_NESTING = 64
 """Subgraphs and function calls inside one another: protobuf allows some 33 of the former, exporters nest ten of the latter."""
 
-_FIRST_WITH_DEFAULTS = 4
-"""IR version from which a graph input may have an initializer as its default; before, each initializer was an input too."""
+
+def _like_an_input(
+    declared: tuple[DType, tuple[Dim, ...] | None], required: Collection[tuple[DType, tuple[Dim, ...] | None]]
+) -> bool:
+    """Whether a graph input that also has an initializer is meant to be fed, or is a weight that the file lists as an input.
+
+    Before IR version 4 every initializer was listed so, and `keep_initializers_as_inputs` does it still.  An input that is
+    meant to be fed is declared as the required ones are: with an open dimension, or with the type and shape of one of them.
+    """
+    dtype, shape = declared
+    if shape is None or len(shape) < 2:
+        return False
+    return any(not isinstance(dim, int) for dim in shape) or not dtype.is_float and declared in required
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
@@ -159,9 +170,10 @@ class GraphReader:
 
     def _inputs(self, proto: GraphProto, scope: _Scope, initializers: Mapping[str, Tensor]) -> list[Value]:
         inputs = []
+        required = {_declared(info.type) for info in proto.input if info.name not in initializers}
         for index, info in enumerate(proto.input):
             default = initializers.get(info.name)
-            if default is not None and self._model.ir_version < _FIRST_WITH_DEFAULTS:
+            if default is not None and not _like_an_input(_declared(info.type), required):
                 continue
             if info.name in scope.values:
                 raise ModelFileError(self._path, "invalid-graph", f"graph {proto.name!r} has two inputs {info.name!r}")

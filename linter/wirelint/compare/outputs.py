@@ -1,0 +1,85 @@
+"""What became of a reference's outputs and of what was guaranteed for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wirelint.compare.difference import Difference, file_name
+from wirelint.compare.matching import match_outputs, names_of
+from wirelint.findings import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from wirelint.facts import ModelFacts, OutputFacts
+
+__all__ = ["output_differences"]
+
+
+def output_differences(reference: ModelFacts, model: ModelFacts) -> Iterator[Difference]:
+    """Outputs that were dropped, added, renamed, reordered or retyped, and guarantees that no longer hold."""
+    source = file_name(reference.path)
+    matched = match_outputs(reference.outputs, model.outputs)
+    pairs = [(old, new) for old, new in matched if new is not None]
+    for old, new in matched:
+        if new is None:
+            yield Difference("output-dropped", Severity.ERROR, f"output '{old.name}' of {source} is gone", output=old.index)
+    kept = {new.index for _, new in pairs}
+    for entry in model.outputs:
+        if entry.index not in kept:
+            yield Difference("output-added", Severity.NOTE, f"output '{entry.name}' is not in {source}", output=entry.index)
+    present = model.roles()
+    for old, new in pairs:
+        yield from _form(old, new, source)
+        yield from _guarantees(old, new, source)
+        lost = [role for role in old.depends_on if role in present and role not in new.depends_on]
+        if lost and not new.unmodelled:
+            sentence = f"output '{new.name}' does not depend on {', '.join(lost)} here, and does in {source}"
+            yield Difference("dependence-lost", Severity.ERROR, sentence, output=new.index)
+    yield from _order(pairs, source)
+
+
+def _form(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Difference]:
+    if not names_of(old) & names_of(new):
+        sentence = f"output {new.index} is called '{new.name}' here and '{old.name}' in {source}"
+        yield Difference("output-renamed", Severity.WARNING, sentence, output=new.index)
+    if old.dtype != new.dtype and "unknown" not in (old.dtype, new.dtype):
+        sentence = f"output '{new.name}' is {new.dtype} here and {old.dtype} in {source}"
+        yield Difference("output-retyped", Severity.WARNING, sentence, output=new.index)
+    if old.pooled != new.pooled:
+        sentence = f"output '{new.name}' {_per(new)} here and {_per(old)} in {source}"
+        yield Difference("output-pooled", Severity.ERROR, sentence, output=new.index)
+
+
+def _per(entry: OutputFacts) -> str:
+    return "is pooled" if entry.pooled else "has one value per position"
+
+
+def _guarantees(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Difference]:
+    """Padding that can't be seen, rows that do not depend on each other, values that are numbers.
+
+    What could be shown for the reference and can't be for the model is a note: it may still hold.
+    """
+    for side in ("right", "left"):
+        was, now = getattr(old.padding, side), getattr(new.padding, side)
+        if was != "safe" or now not in ("leaks", "unknown"):
+            continue
+        if now == "leaks":
+            severity = Severity.ERROR if side == "right" else Severity.WARNING
+            sentence = f"padding on the {side} changes output '{new.name}' here and not in {source}"
+        else:
+            severity = Severity.NOTE
+            sentence = f"that padding on the {side} can't change output '{new.name}' is shown for {source} only"
+        yield Difference("padding-lost", severity, sentence, output=new.index)
+    if old.batch == "independent" and new.batch == "mixes":
+        sentence = f"rows of a batch change each other's output '{new.name}' here and not in {source}"
+        yield Difference("batch-lost", Severity.ERROR, sentence, output=new.index)
+    if old.finite and not new.finite:
+        yield Difference("not-finite", Severity.ERROR, f"output '{new.name}' is NaN here and not in {source}", output=new.index)
+
+
+def _order(pairs: Sequence[tuple[OutputFacts, OutputFacts]], source: str) -> Iterator[Difference]:
+    indices = [new.index for _, new in pairs]
+    if indices != sorted(indices):
+        sentence = f"the outputs come in another order than in {source}; read them by name"
+        yield Difference("output-order", Severity.WARNING, sentence)
