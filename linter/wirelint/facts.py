@@ -162,6 +162,7 @@ class OutputFacts:
             reach a real position or a pooled value, as the file names them.
         cause_right, cause_left: what lets padding through: ``attention``, ``pooling``, ``convolution``, ``recurrence``,
             ``selection`` (one position is read, which padding may occupy), ``normalisation``, ``running-sum``,
+            ``quantiser-scale``,
             ``positions-from-ids`` (positions are counted over ids that are not the padding id), ``other``, or empty.
         unmodelled: operators without a transfer function that this output depends on.
         finite: it is not NaN where an ordinary right-padded batch goes in.
@@ -549,12 +550,14 @@ class ModelFacts:
     def leaks(self) -> tuple[str, ...]:
         """Names of the outputs that padding reaches on the side on which callers pad."""
         side = "left" if self.expect.pads == "left" else "right"
-        return tuple(output.name for output in self.outputs if getattr(output.padding, side) == "leaks")
+        return tuple(
+            output.name for output in self.outputs if getattr(output.padding, side) == "leaks" and not getattr(output, f"scale_{side}")
+        )
 
     @property
     def first_leak(self) -> int | None:
         """Index of the first output that padding reaches under right padding."""
-        return next((output.index for output in self.outputs if output.padding.right == "leaks"), None)
+        return next((output.index for output in self.outputs if output.padding.right == "leaks" and not output.scale_right), None)
 
     @property
     def left_only(self) -> tuple[str, ...]:
@@ -562,7 +565,9 @@ class ModelFacts:
         return tuple(
             output.name
             for output in self.outputs
-            if output.padding.left == "leaks" and output.padding.right != "leaks" and output.cause_left != "positions-from-ids"
+            if output.padding.left == "leaks"
+            and (output.padding.right != "leaks" or output.scale_right)
+            and output.cause_left not in ("positions-from-ids", "quantiser-scale")
         )
 
     @property

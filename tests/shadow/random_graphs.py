@@ -110,7 +110,7 @@ class Builder:
 
 def unary(b: Builder) -> None:
     x = b.pick("float")
-    op = b.one_of("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Ceil", "Round", "Sign", "Identity", "Sin", "Clip", "Gelu")
+    op = b.one_of("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Ceil", "Round", "Sign", "Identity", "Sin", "Clip")
     if op == "Exp":
         x = b.put("Tanh", [x], "float", x.shape)
     inputs = [x, b.constant(np.float32(-0.5)), b.constant(np.float32(0.75))] if op == "Clip" else [x]
@@ -210,7 +210,7 @@ def pooled(b: Builder) -> None:
     x = b.fitting(keep, "float")
     shape = np.broadcast_shapes(x.shape, keep.shape)
     filled = b.node("Where", [keep, x, b.constant(np.float32(-1e4))])[0]
-    b.put("ReduceMax", [filled], "float", (BATCH, shape[2]) if len(shape) == 3 else shape, 20.0, axes=[1], keepdims=0)
+    b.put("ReduceMax", [filled], "float", (shape[0], *shape[2:]), 20.0, axes=[1], keepdims=0)
 
 
 def matmul(b: Builder) -> None:

@@ -1,5 +1,5 @@
 """From a model to its facts: traces it, runs it on shadows, and writes down what was found."""
 
-from wirelint.analysis.assemble import analyse
+from wirelint.analysis.assemble import Examination, analyse, examine
 
-__all__ = ["analyse"]
+__all__ = ["Examination", "analyse", "examine"]

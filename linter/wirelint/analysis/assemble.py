@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from wirelint.analysis.embeddings import embedding_facts
 from wirelint.analysis.inputs import input_facts
@@ -28,14 +28,31 @@ from wirelint.facts import (
 from wirelint.graph import Graph, Model
 from wirelint.shadow.attempts import Execution, execute
 from wirelint.shadow.interpreter import Constants
-from wirelint.shadow.scenario import MaskForm
+from wirelint.shadow.scenario import MaskForm, Sizes
 from wirelint.trace.evidence import Use
 from wirelint.trace.roles import Trace, trace
 
-__all__ = ["analyse"]
+__all__ = ["Examination", "analyse", "examine"]
 
 _SHOWN = 3
 _WORSE = {"safe": 0, "n/a": 0, "unknown": 1, "leaks": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The facts about a model, with what they were read off: for those who go on from there and run or draw it.
+
+    Attributes:
+        facts: the facts.
+        traced: the trace of the main graph.
+        execution: its shadow runs.
+        forms: by index of the graph input, how each mask says what is padding, where it is not ``keep1``.
+    """
+
+    facts: ModelFacts
+    traced: Trace
+    execution: Execution
+    forms: dict[int, MaskForm]
 
 
 def analyse(model: Model, *, reference: ModelFacts | None = None) -> ModelFacts:
@@ -45,6 +62,11 @@ def analyse(model: Model, *, reference: ModelFacts | None = None) -> ModelFacts:
         model: as read from its file.
         reference: facts of the model that it was made from; what differs becomes part of the expectations.
     """
+    return examine(model, reference=reference).facts
+
+
+def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination:
+    """The facts about a model, with the trace and the shadow runs behind them; the arguments are those of :func:`analyse`."""
     graph = model.graph
     expect = gather(model.path)
     traced = trace(graph)
@@ -88,7 +110,7 @@ def analyse(model: Model, *, reference: ModelFacts | None = None) -> ModelFacts:
 
         for rule, sentences in mismatches(reference, facts).items():
             expect.mismatches[rule] = (*expect.mismatches.get(rule, ()), *sentences)
-    return facts
+    return Examination(facts, traced, execution, forms)
 
 
 # -- execution -----------------------------------------------------------------------------------------------------------
@@ -235,12 +257,25 @@ def _sequence(graph: Graph, traced: Trace, execution: Execution) -> SequenceFact
     made.length = shape[-1] if shape and main.role in ("ids", "decoder_ids") else main.length if main.static else None
     made.one_input_only = len(graph.inputs) == 1
     made.runs = execution.accepted
-    lengths = [refusal for refusal in execution.refusals if refusal.sizes.length != execution.sizes.length]
+    lengths = [
+        refusal
+        for refusal in execution.refusals
+        if _lengths(refusal.sizes) != _lengths(execution.sizes) and refusal.sizes.batch == execution.sizes.batch
+    ]
     if execution.accepted and lengths and not main.static:
         first = lengths[0]
-        made.failed_length, made.failed_at, made.runs = first.sizes.length, f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'", False
-        made.accepted_length = execution.sizes.length
+        made.failed_length, made.failed_at, made.runs = getattr(first.sizes, _open(main.role)), f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'", False
+        made.accepted_length = getattr(execution.sizes, _open(main.role))
     return made
+
+
+def _open(role: str) -> str:
+    """The field of the sizes that gives a sequence its length."""
+    return {"features": "frames", "encoder_states": "other", "pixels": "pixels"}.get(role, "length")
+
+
+def _lengths(sizes: Sizes) -> tuple[int, int, int]:
+    return sizes.length, sizes.other, sizes.frames
 
 
 def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[InputFacts]) -> BatchFacts:
@@ -275,6 +310,9 @@ def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
             # A position input of one row for the whole batch is broadcast; so is a mask of one row.
             if free and not (size == 1 and axis == 0 and entry.role in ("position", "mask")) and any(other.role == "ids" for other in free):
                 found.append(f"{entry.shown} fixes the {name} axis at {size}, {free[0].shown} leaves it open")
+        sizes = {entry.shape[axis]: entry for entry in reversed(fixed) if entry.shape and entry.shape[axis] != 1}
+        if len(sizes) > 1 and not any(entry.role == "past" for entry in inputs):
+            found.append(f"the {name} axis is fixed at " + " and ".join(f"{size} in {entry.shown}" for size, entry in sizes.items()))
     return tuple(found)
 
 

@@ -27,7 +27,8 @@ def _changed_axes(right: Shadow | None, left: Shadow | None, execution: Executio
         return None
     if right.rank != left.rank:
         return None
-    return {at for at, (one, other) in enumerate(zip(right.shape, left.shape, strict=True)) if one != other}
+    rows = (execution.right[0].batch, execution.left[0].batch)
+    return {at for at, sizes in enumerate(zip(right.shape, left.shape, strict=True)) if sizes[0] != sizes[1] and sizes != rows}
 
 
 def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> str:
@@ -36,7 +37,7 @@ def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> st
     if shadow is None:
         return "unknown"
     found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))
-    padded = bool(found & (scenario.layout.padded | SHIFTED))
+    padded = bool(found & (scenario.layout.padded | SHIFTED | SCALE_PADDED))
     if found & UNMODELLED:
         return "unknown"
     return "leaks" if padded else "safe"
@@ -99,7 +100,7 @@ def _weak(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> bool:
     if shadow is None or not scenario.sequences:
         return False
     found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))
-    return bool(found & SCALE_PADDED) and not bool(found & scenario.layout.padded)
+    return bool(found & SCALE_PADDED) and not bool(found & (scenario.layout.padded | SHIFTED))
 
 
 def _unmodelled(graph: Graph, run: Run, output: Value) -> tuple[str, ...]:
@@ -134,9 +135,11 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
             setattr(fact, f"scale_{side}", _weak(shadow, scenario, axis))
             if getattr(fact.padding, side) == "leaks":
                 entries = find_leaks(graph, scenario, run, value)
-                if not entries and shadow is not None and present(shadow.labels) & SHIFTED:
+                if getattr(fact, f"scale_{side}"):
+                    setattr(fact, f"cause_{side}", "quantiser-scale")
+                elif not entries and shadow is not None and present(shadow.labels) & SHIFTED:
                     setattr(fact, f"cause_{side}", "positions-from-ids")
-                if entries:
+                elif entries:
                     setattr(fact, f"witness_{side}", chain_text(entries[0], value, name))
                     setattr(fact, f"cause_{side}", cause_of(entries[0].op, trace.sites))
             if getattr(fact.padding, side) == "unknown":
@@ -149,7 +152,9 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                 fact.length_right = axis is None and bool(labels & LENGTH) and shadow is not None and shadow.dtype.is_float
                 fact.constant = not trace.flow[value].reach
                 fact.finite = not _has_nan(shadow)
-                fact.rows_by_scale = bool(labels & SCALE_ROWS[0]) and bool(labels & SCALE_ROWS[1])
+                fact.rows_by_scale = fact.batch == "independent" and bool(labels & SCALE_ROWS[0]) and bool(labels & SCALE_ROWS[1])
+                if fact.rows_by_scale:
+                    fact.batch = "mixes"
         made.append(fact)
     return made
 

@@ -21,6 +21,7 @@ from wirelint.trace.roles import Trace
 __all__ = ["reduction_facts"]
 
 _KINDS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceL2": "norm", "GlobalAveragePool": "mean"}
+_JOINS = ("mean", "sum", "norm", "max", "min")
 _SELECT = {"Gather", "GatherND", "GatherElements", "Slice", "StridedSlice", "Split"}
 
 
@@ -102,14 +103,13 @@ def _slice_end(op: Op, shadow: Shadow, run: Run, scenario: Scenario) -> str:
     return "first" if not any(numbers) else "position"
 
 
-def _masked(shadow: Shadow, scenario: Scenario) -> bool:
-    """Padded positions hold exact zeros."""
-    zero = shadow.zero()
-    if zero is None:
+def _masked(shadow: Shadow, scenario: Scenario, kind: str) -> bool:
+    """Padded positions hold exact zeros or, for an extreme, some fill that does not depend on what stands there."""
+    settled = shadow.zero() if kind not in ("max", "min") else shadow.exact
+    if settled is None:
         return False
     axis = axes_over_positions(shadow.shape, scenario)[0]
-    wide = np.broadcast_to(zero, shadow.shape)
-    moved = np.moveaxis(wide, axis.at, 0)
+    moved = np.moveaxis(np.broadcast_to(settled, shadow.shape), axis.at, 0)
     padded = np.logical_and.reduce(~axis.sequence.real, axis=0)
     real = axis.sequence.real_of(0, shadow.shape[axis.at])
     if axis.folded or real is None or len(real) != len(padded):
@@ -181,9 +181,7 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         left_scenario, left_run = execution.left
         left = left_run.values.get(op.outputs[0])
         fact.leaks_left = left is not None and bool(present(left.labels) & left_scenario.layout.padded)
-        fact.masked = _masked(shadow, scenario) if kind in ("mean", "sum", "weighted", "norm") else not fact.leaks_right
-        if kind == "weighted":
-            fact.masked = not fact.leaks_right
+        fact.masked = _masked(shadow, scenario, kind) if kind in _JOINS else not fact.leaks_right
         if kind == "mean":
             fact.divisor = "length"
         elif kind in ("sum", "weighted"):

@@ -22,6 +22,7 @@ __all__ = ["place_of", "site_facts"]
 
 _MASK_ROLES = ("mask", "decoder_mask", "pixel_mask", "lengths")
 _DRAWN = 24
+_FURTHEST = 60
 
 
 def place_of(op: Op) -> Place:
@@ -217,28 +218,38 @@ def _quantised(view: _View) -> bool:
     return bool(cells.any()) and bool((np.abs(values[cells]) < HUGE).any())
 
 
-def _constant_term(site: Site, trace: Trace, run: Run) -> bool:
-    """A term of the scores that no input decides and that is the same for every key: a folded mask."""
+def _folded(site: Site, trace: Trace, run: Run) -> bool:
+    """A term of the scores that no input decides, that is the same for every key, and that comes from a mask: a hugely
+    negative number stands behind it."""
     for term in site.terms:
-        state = trace.flow[term]
+        if trace.flow[term].reach:
+            continue
         shadow = run.values.get(term)
-        if term.constant is not None or state.reach:
-            continue
-        if shadow is None or shadow.size < 2 or not shadow.is_exact or shadow.value is None or present(shadow.labels) & ~LENGTH:
-            continue
-        if shadow.value.size and np.all(shadow.value == shadow.value.flat[0]):
-            return True
+        if term.constant is not None:
+            held = term.constant.load() if term.constant.size > 1 else None
+            if held is not None and np.all(held == held.flat[0]) and (held.dtype == bool or held.flat[0] != 0):
+                return True
+        elif shadow is not None and shadow.size > 1 and shadow.is_exact and shadow.value is not None:
+            same = bool(shadow.value.size) and bool(np.all(shadow.value == shadow.value.flat[0]))
+            if same and not present(shadow.labels) & ~LENGTH and (shadow.value.dtype == bool or _fills(term)):
+                return True
     return False
 
 
-def _constant_in_file(site: Site) -> bool:
-    """A constant of the file that is added to the scores and is the same for every key."""
-    for term in site.terms:
-        if term.constant is None or term.constant.size < 2:
-            continue
-        held = term.constant.load()
-        if held is not None and np.all(held == held.flat[0]):
-            return True
+def _fills(term: Value) -> bool:
+    """A hugely negative constant, the fill of a mask, takes part in computing a value."""
+    frontier, seen = [term], {term}
+    while frontier and len(seen) < _FURTHEST:
+        value = frontier.pop()
+        if value.constant is not None:
+            held = value.constant.load(1) if value.dtype.is_float else None
+            if held is not None and held.size == 1 and float(held.reshape(-1)[0]) < -HUGE:
+                return True
+        elif value.producer is not None:
+            for operand in value.producer.inputs:
+                if operand is not None and operand not in seen:
+                    seen.add(operand)
+                    frontier.append(operand)
     return False
 
 
@@ -261,7 +272,7 @@ def _status(view: _View, site: Site, trace: Trace, run: Run, mask_labels: np.uin
         return "inverted"
     if any(trace.flow[term].derived & masks for term in site.terms):
         return "noop"
-    return "constant" if _constant_term(site, trace, run) or _constant_in_file(site) else "absent"
+    return "constant" if _folded(site, trace, run) else "absent"
 
 
 def _drawn(view: _View) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "facts": ("wirelint.cli.facts", "Show what wirelint knows about a model, without judging it."),
     "rules": ("wirelint.cli.rules", "List the rules."),
     "explain": ("wirelint.cli.explain", "Explain a rule."),
+    "compare": ("wirelint.cli.compare", "Show what conversion or optimisation changed."),
     "baseline": ("wirelint.cli.baseline", "Accept today's findings, so that only new ones fail."),
     "config": ("wirelint.cli.config", "Show the settings that hold for a model, and where they come from."),
     "completion": ("wirelint.cli.completion", "Print the shell completion script."),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import file_name
+from wirelint.compare.difference import Difference, file_name
 from wirelint.compare.inputs import input_differences
 from wirelint.compare.outputs import output_differences
 from wirelint.compare.wiring import wiring_differences
@@ -42,16 +41,24 @@ def _shape_of(model: ModelFacts) -> tuple[object, ...]:
 
 
 def _besides_shape(first: ModelFacts, model: ModelFacts) -> list[str]:
-    """Both ways, as what the first lacks is a mismatch as well."""
-    forth = [*input_differences(first, model), *wiring_differences(first, model), *output_differences(first, model)]
-    there = {(entry.kind, entry.input, entry.output) for entry in forth}
+    """What the model lost or changed, and then what it has that the first lacks."""
+    here, there = file_name(first.path), file_name(model.path)
+    forth = _differences(first, model, here)
+    known = {(entry.kind, entry.input, entry.output) for entry in forth}
     back = [
-        dataclasses.replace(entry, sentence=f"seen from {file_name(first.path)}: {entry.sentence}")
-        for entry in (*wiring_differences(model, first), *output_differences(model, first))
-        if entry.lost and (entry.kind, entry.input, entry.output) not in there and not entry.kind.endswith(("order", "dropped"))
+        f"for {here}: {entry.sentence}"
+        for entry in _differences(model, first, there)
+        if entry.lost
+        and (entry.kind, entry.input, entry.output) not in known
+        and not entry.kind.startswith(("input-", "output-"))
     ]
-    return [
-        entry.sentence
-        for entry in (*forth, *back)
-        if entry.kind not in _SHAPES and (entry.lost or entry.kind.endswith("-added"))
-    ]
+    return [entry.sentence for entry in forth if entry.lost or entry.kind.endswith("-added")] + back
+
+
+def _differences(reference: ModelFacts, model: ModelFacts, source: str) -> list[Difference]:
+    found = (
+        *input_differences(reference, model, source),
+        *wiring_differences(reference, model, source),
+        *output_differences(reference, model, source),
+    )
+    return [entry for entry in found if entry.kind not in _SHAPES]

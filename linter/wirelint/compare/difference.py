@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from wirelint.findings import Severity
 
-__all__ = ["Difference", "file_name"]
+__all__ = ["REFERENCE", "Difference", "file_name"]
+
+REFERENCE = "the reference"
+"""How sentences call the model that another is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,8 @@ class Difference:
         kind: ``input-dropped``, ``input-added``, ``input-renamed``, ``input-order``, ``input-retyped``, ``input-optional``,
             ``input-inert``, ``axis-fixed``, ``axis-opened``, ``rank-changed``, ``mask-lost``, ``segments-folded``,
             ``positions-changed``, ``table-shortened``, ``output-dropped``, ``output-added``, ``output-renamed``,
-            ``output-order``, ``output-retyped``, ``output-pooled``, ``dependence-lost``, ``padding-lost``, ``batch-lost``,
-            ``not-finite`` or ``precision-changed``.
+            ``output-order``, ``output-retyped``, ``output-pooled``, ``dependence-lost``, ``padding-lost``, ``rows-lost``,
+            ``length-lost``, ``batch-lost``, ``not-finite`` or ``precision-changed``.
         severity: ``error`` for what breaks callers or changes results, ``warning`` for what may be meant, ``note`` for what
             takes nothing away.
         sentence: what differs and what to do, on one line.

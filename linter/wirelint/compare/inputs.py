@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import Difference, file_name
+from wirelint.compare.difference import REFERENCE, Difference
 from wirelint.compare.matching import match_inputs, names_of
 from wirelint.findings import Severity
 
@@ -18,13 +18,12 @@ __all__ = ["input_differences"]
 Pair = tuple["InputFacts", "InputFacts"]
 
 
-def input_differences(reference: ModelFacts, model: ModelFacts) -> Iterator[Difference]:
+def input_differences(reference: ModelFacts, model: ModelFacts, source: str = REFERENCE) -> Iterator[Difference]:
     """Inputs that were dropped, added, renamed, reordered, retyped or fixed."""
     before = [entry for entry in reference.inputs if not entry.weight]
     after = [entry for entry in model.inputs if not entry.weight]
     matched = match_inputs(before, after)
     pairs = [(old, new) for old, new in matched if new is not None]
-    source = file_name(reference.path)
     yield from (_dropped(old, reference, model, source) for old, new in matched if new is None)
     kept = {new.index for _, new in pairs}
     yield from (_added(entry, source) for entry in after if entry.index not in kept)
@@ -106,11 +105,12 @@ def _weakened(old: InputFacts, new: InputFacts, source: str) -> Iterator[Differe
 
 
 def _axes(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
-    """Axes that were fixed or opened.
+    """Axes that were fixed or opened, those that changed alike in one sentence.
 
-    A fixed axis is a warning, as models are compiled for fixed shapes on purpose; where only some inputs are fixed on an
-    axis that they share, it is an error.
+    A fixed axis is a warning, as models are compiled for fixed shapes on purpose; where another input has it open still, it is
+    an error.
     """
+    changed: dict[tuple[int, int | str | None, int | str | None], list[InputFacts]] = {}
     for old, new in pairs:
         if old.shape is None or new.shape is None:
             continue
@@ -119,17 +119,22 @@ def _axes(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
             yield Difference("rank-changed", Severity.ERROR, sentence, new.index)
             continue
         for axis, (was, now) in enumerate(zip(old.shape, new.shape, strict=True)):
-            if not isinstance(was, int) and isinstance(now, int):
-                severity = Severity.ERROR if _open_elsewhere(pairs, was) else Severity.WARNING
-                open_as = f" ('{was}')" if was else ""
-                sentence = f"axis {axis} of {new.shown} is fixed at {now} here and open in {source}{open_as}"
-                yield Difference("axis-fixed", severity, f"{sentence}; convert with dynamic axes unless it is meant", new.index)
-            elif isinstance(was, int) and not isinstance(now, int):
-                sentence = f"axis {axis} of {new.shown} is open here and fixed at {was} in {source}"
-                yield Difference("axis-opened", Severity.NOTE, sentence, new.index)
-            elif isinstance(was, int) and was != now:
-                sentence = f"axis {axis} of {new.shown} is {now} here and {was} in {source}"
-                yield Difference("axis-fixed", Severity.ERROR, sentence, new.index)
+            if was != now and (isinstance(was, int) or isinstance(now, int)):
+                changed.setdefault((axis, was, now), []).append(new)
+    for (axis, was, now), entries in changed.items():
+        shown = entries[0].shown + (f" (and of {len(entries) - 1} more)" if len(entries) > 1 else "")
+        if not isinstance(now, int):
+            sentence = f"axis {axis} of {shown} is open here and fixed at {was} in {source}"
+            yield Difference("axis-opened", Severity.NOTE, sentence, entries[0].index)
+        elif isinstance(was, int):
+            sentence = f"axis {axis} of {shown} is {now} here and {was} in {source}"
+            yield Difference("axis-fixed", Severity.ERROR, sentence, entries[0].index)
+        else:
+            severity = Severity.ERROR if _open_elsewhere(pairs, was) else Severity.WARNING
+            sentence = f"axis {axis} of {shown} is fixed at {now} here and open in {source}{f' ({was})' if was else ''}"
+            yield Difference(
+                "axis-fixed", severity, f"{sentence}; convert with dynamic axes unless it is meant", entries[0].index
+            )
 
 
 def _open_elsewhere(pairs: Sequence[Pair], symbol: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import Difference, file_name
+from wirelint.compare.difference import REFERENCE, Difference
 from wirelint.compare.matching import match_outputs, names_of
 from wirelint.findings import Severity
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["output_differences"]
 
 
-def output_differences(reference: ModelFacts, model: ModelFacts) -> Iterator[Difference]:
+def output_differences(reference: ModelFacts, model: ModelFacts, source: str = REFERENCE) -> Iterator[Difference]:
     """Outputs that were dropped, added, renamed, reordered or retyped, and guarantees that no longer hold."""
-    source = file_name(reference.path)
     matched = match_outputs(reference.outputs, model.outputs)
     pairs = [(old, new) for old, new in matched if new is not None]
     for old, new in matched:
@@ -28,12 +27,12 @@ def output_differences(reference: ModelFacts, model: ModelFacts) -> Iterator[Dif
     for entry in model.outputs:
         if entry.index not in kept:
             yield Difference("output-added", Severity.NOTE, f"output '{entry.name}' is not in {source}", output=entry.index)
-    present = model.roles()
+    acting = {entry.role for entry in model.inputs if entry.used}
     for old, new in pairs:
         yield from _form(old, new, source)
         yield from _guarantees(old, new, source)
-        lost = [role for role in old.depends_on if role in present and role not in new.depends_on]
-        if lost and not new.unmodelled:
+        lost = [role for role in old.depends_on if role in acting and role not in new.depends_on]
+        if lost and new.finite and not new.unmodelled:
             sentence = f"output '{new.name}' does not depend on {', '.join(lost)} here, and does in {source}"
             yield Difference("dependence-lost", Severity.ERROR, sentence, output=new.index)
     yield from _order(pairs, source)
@@ -73,7 +72,10 @@ def _guarantees(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Dif
         yield Difference("padding-lost", severity, sentence, output=new.index)
     if old.batch == "independent" and new.batch == "mixes":
         sentence = f"rows of a batch change each other's output '{new.name}' here and not in {source}"
-        yield Difference("batch-lost", Severity.ERROR, sentence, output=new.index)
+        yield Difference("rows-lost", Severity.ERROR, sentence, output=new.index)
+    if new.length_right and not old.length_right:
+        sentence = f"output '{new.name}' depends on how much padding there is here and not in {source}"
+        yield Difference("padding-lost", Severity.ERROR, sentence, output=new.index)
     if old.finite and not new.finite:
         yield Difference("not-finite", Severity.ERROR, f"output '{new.name}' is NaN here and not in {source}", output=new.index)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import Difference, file_name
+from wirelint.compare.difference import REFERENCE, Difference
 from wirelint.findings import Severity
 
 if TYPE_CHECKING:
@@ -15,20 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["wiring_differences"]
 
 _COUNTED = ("ids", "mask", "input")
-_NUMBERS = {"fp32": 3, "mixed": 2, "bf16": 1, "fp16": 1, "int8": 0}
+_WITHOUT = {
+    "absent": "absent", "constant": "the same for all inputs", "inverted": "inverted", "noop": "without effect",
+    "weak": "too weak", "query-axis": "on the axis of queries", "not-finite": "not finite",
+}  # fmt: skip
+"""What a mask that does not act is, in words."""
 
 
-def wiring_differences(reference: ModelFacts, model: ModelFacts) -> Iterator[Difference]:
+def wiring_differences(reference: ModelFacts, model: ModelFacts, source: str = REFERENCE) -> Iterator[Difference]:
     """Masks that no longer act, and tables that are read at other indices."""
-    source = file_name(reference.path)
     yield from _masks(reference, model, source)
     yield from _segments(reference, model, source)
     yield from _positions(reference, model, source)
+    yield from _sizes(reference, model, source)
     if reference.precision != model.precision:
-        less = _NUMBERS.get(model.precision, 0) < _NUMBERS.get(reference.precision, 0)
         sentence = f"it computes in {model.precision} here and in {reference.precision} in {source}"
-        if less:
-            yield Difference("precision-changed", Severity.NOTE, sentence)
+        yield Difference("precision-changed", Severity.NOTE, sentence)
 
 
 def _masks(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Difference]:
@@ -45,7 +47,7 @@ def _masks(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Di
         all_masked = before and all(site.mask == "effective" for site in before)
         lost = [site for site in after if site.mask not in ("effective", "unknown")] if all_masked else []
     if lost:
-        kinds = ", ".join(sorted({site.mask for site in lost}))
+        kinds = ", ".join(sorted({_WITHOUT[site.mask] for site in lost}))
         named = ", ".join(f"'{site.place.name}'" for site in lost[:3] if site.place.name)
         shown = f" ({named}{', ...' if len(lost) > 3 else ''})" if named else ""
         yield Difference(
@@ -84,3 +86,14 @@ def _positions(reference: ModelFacts, model: ModelFacts, source: str) -> Iterato
     if shortest < was:
         sentence = f"the position table has {shortest} rows here and {was} in {source}: longer texts fail"
         yield Difference("table-shortened", Severity.WARNING, sentence)
+
+
+def _sizes(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Difference]:
+    """Lengths and batch sizes that the declared shapes allow, and at which only the reference runs."""
+    length, batch = model.sequence.failed_length, model.batch.failed
+    if length is not None and reference.sequence.failed_length is None:
+        sentence = f"a length of {length} fails at {model.sequence.failed_at} here and runs in {source}"
+        yield Difference("length-lost", Severity.ERROR, sentence)
+    if batch is not None and reference.batch.failed is None:
+        sentence = f"a batch of {batch} fails at {model.batch.failed_at} here and runs in {source}"
+        yield Difference("batch-lost", Severity.ERROR, sentence)

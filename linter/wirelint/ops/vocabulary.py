@@ -178,7 +178,7 @@ def _table() -> dict[str, Signature]:
         mask: broadcastable to [batch, heads, queries, keys]; bool: True keeps, False is filled with mask_fill (default -inf); else added.
         key_lengths [batch]: only the first that many keys are seen; key_starts [batch]: keys before it are not seen.
         bias: another term that is added to the scores (relative positions).
-        window: how many keys to the left a query sees, or -1.
+        window: how many keys to the left of its own position a query sees, or -1 for all of them.
         empty_row: what a query that sees no key yields, "nan" (the default) or "zero".
         append: where new keys stand in the cache: "end" (the default), or "row": behind the key_lengths - queries keys that the
         row has there, in front of the cache's padding.""")

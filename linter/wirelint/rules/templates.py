@@ -90,7 +90,9 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple, dict)):
         items = [_item(item) for item in list(value)[:_MOST_ITEMS]]
         more = len(value) - len(items)
-        return ", ".join(items) + (f" and {more} more" if more else "")
+        # Sentences have commas of their own.
+        between = "; " if any(", " in item for item in items) else ", "
+        return between.join(items) + (f" and {more} more" if more else "")
     return printable(value.text if isinstance(value, Evidence) else str(value), _LONGEST_NAME)
 
 

@@ -139,11 +139,25 @@ def execute(
             else:
                 sizes, scenario, done = more, wider, again
     accepted = done.stop is None or not done.stop.refused
-    other_sizes = replace(sizes, length=_other(sizes.length, sizes), other=_other(sizes.other, sizes) + 4, frames=sizes.frames + 16)
-    left = runner.run("left", other_sizes if accepted else sizes, forms)
-    if accepted and left[1].stop is not None and left[1].stop.refused:
-        left = runner.run("left", sizes, forms)
+    left = _elsewhere(runner, sizes, forms, refusals) if accepted else runner.run("left", sizes, forms)
     return Execution((scenario, done), left, refusals, sizes, accepted)
+
+
+def _elsewhere(runner: _Runner, sizes: Sizes, forms: Mapping[int, MaskForm], refusals: list[Refusal]) -> tuple[Scenario, Run]:
+    """The left-padded run, at another batch size and another length if the model takes them.
+
+    A model that was traced at the very sizes of the first run shows only here what it has baked in.
+    """
+    longer = replace(sizes, length=_other(sizes.length, sizes), other=_other(sizes.other, sizes) + 4, frames=sizes.frames + 16)
+    wider = replace(sizes, batch=sizes.batch + 1) if sizes.batch > 1 else sizes
+    for other in (replace(longer, batch=wider.batch), longer, wider):
+        if other == sizes:
+            continue
+        scenario, done = runner.run("left", other, forms)
+        if done.stop is None or not done.stop.refused:
+            return scenario, done
+        refusals.append(Refusal(other, done.stop.op, done.stop.reason))
+    return runner.run("left", sizes, forms)
 
 
 def _other(length: int, sizes: Sizes) -> int:

@@ -149,7 +149,15 @@ def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]
 
 
 def build(
-    graph: Graph, trace: Trace, side: str, sizes: Sizes, mask_form: Mapping[int, MaskForm], *, pad_id: int | None = None, branch: bool = False
+    graph: Graph,
+    trace: Trace,
+    side: str,
+    sizes: Sizes,
+    mask_form: Mapping[int, MaskForm],
+    *,
+    pad_id: int | None = None,
+    branch: bool = False,
+    counts: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Scenario:
     """Makes the shadow inputs of one run.
 
@@ -161,6 +169,7 @@ def build(
         mask_form: how each mask input (by index) says what is padding; ``keep1`` where it is not listed.
         pad_id: the id at padded positions; by default the constant with which the graph compares ids, or 0.
         branch: the value of flags that choose a branch.
+        counts: how many positions of each row are real, by the role that carries the sequence; by default a share of its length.
     """
     scenario = Scenario(side, sizes, sizes.batch, Layout())
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
@@ -173,7 +182,8 @@ def build(
     for at in order:
         role = trace.roles[at].name
         if role in PADDED_ROLES or (role == "pixels" and has_pixel_mask):
-            _sequence(scenario, role, graph.inputs[at], resolved[at], shapes.axis(at), cached if role in ("ids", "decoder_ids") else 0)
+            past = cached if role in ("ids", "decoder_ids") else 0
+            _sequence(scenario, role, graph.inputs[at], resolved[at], shapes.axis(at), past, (counts or {}).get(role))
     if scenario.main is not None:
         scenario.length = scenario.main.length if not scenario.main.static else None
     constants = _compared(trace)
@@ -310,14 +320,16 @@ def _counts(rows: int, length: int) -> list[int]:
     return [shares[row % 2] for row in range(rows)]
 
 
-def _sequence(scenario: Scenario, role: str, value: Value, shape: tuple[int, ...], axis: int, past: int) -> None:
+def _sequence(
+    scenario: Scenario, role: str, value: Value, shape: tuple[int, ...], axis: int, past: int, counts: tuple[int, ...] | None
+) -> None:
     if any(sequence.role == role for sequence in scenario.sequences) or not shape:
         return
     length = shape[axis]
     real = np.zeros((scenario.batch, length), dtype=bool)
     # A decoder's own ids beside an encoder are padded on the right whatever side the encoder's are.
     left = scenario.side == "left" and role != "decoder_ids"
-    for row, count in enumerate(_counts(scenario.batch, length)):
+    for row, count in enumerate(counts or _counts(scenario.batch, length)):
         real[row, slice(length - count, None) if left else slice(count)] = True
     static = value.shape is not None and isinstance(value.shape[axis], int)
     scenario.sequences.append(Sequence(role, length, real, scenario.layout.part(role, padded=True), past, static))

@@ -39,6 +39,7 @@ class Use(enum.Enum):
     COMPARE = "is compared with a constant"
     COUNT = "is counted up along an axis"
     TEXT = "is text"
+    BLANK = "is multiplied into ids before they are looked up"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,13 @@ def observe(graph: Graph, flow: Flow, sites: list[Site], lookups: list[Lookup]) 
 
     for lookup in lookups:
         state = flow[lookup.index]
+        if not state.linear and state.derived & ~state.counted:
+            blanked = _blanked(lookup.index, flow)
+            if blanked is not None:
+                ids, mask = blanked
+                note(ids, Use.INDEX, lookup.op, rows=lookup.rows)
+                note(mask, Use.BLANK, lookup.op)
+                continue
         angle = _turns(lookup.op, flow)
         use = Use.ANGLE if angle else Use.INDEX
         note(state.linear, use, lookup.op, rows=lookup.rows)
@@ -89,6 +97,25 @@ def observe(graph: Graph, flow: Flow, sites: list[Site], lookups: list[Lookup]) 
     for op in graph.walk():
         _at_operator(op, flow, note)
     return found
+
+
+def _blanked(index: Value, flow: Flow) -> tuple[int, int] | None:
+    """Two inputs that are multiplied before a lookup: ids, and what blanks them.
+
+    Which is which can't be told from a product; ids are written first (``input_ids * mask``), unless the other one stands
+    for them elsewhere.
+    """
+    for _ in range(8):
+        op = index.producer
+        if op is None:
+            return None
+        if op.kind == "Mul" and op.inputs[0] is not None and op.inputs[1] is not None:
+            first, second = flow[op.inputs[0]].linear, flow[op.inputs[1]].linear
+            return (first, second) if first and second and not first & second else None
+        if family(op.kind) is not Family.MOVE or op.inputs[0] is None:
+            return None
+        index = op.inputs[0]
+    return None
 
 
 def _turns(op: Op, flow: Flow) -> bool:

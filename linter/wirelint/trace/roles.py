@@ -279,6 +279,8 @@ class _Decision:
                 self._mask(at, scores or lengths)
         elif weighs and (rank is None or rank >= 2):
             self._give(at, "mask", 0.85, "weighs hidden states", weighs[0].op)
+        elif self._uses(at, Use.BLANK):
+            self._give(at, "mask", 0.7, Use.BLANK.value, self._uses(at, Use.BLANK)[0].op)
         elif weighs and rank == 1:
             self._give(at, "lengths", 0.7, "is compared with positions", weighs[0].op)
         elif self._uses(at, Use.BRANCH):

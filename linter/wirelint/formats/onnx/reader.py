@@ -65,7 +65,7 @@ def _like_an_input(
     dtype, shape = declared
     if shape is None or len(shape) < 2:
         return False
-    return any(not isinstance(dim, int) for dim in shape) or not dtype.is_float and declared in required
+    return any(not isinstance(dim, int) for dim in shape) or (not dtype.is_float and declared in required)
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
