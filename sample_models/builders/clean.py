@@ -382,7 +382,7 @@ def _(target: Path) -> None:
     export.torchscript(Tagger(both_ways=False).eval(), tiny.example("input_ids"), target, outputs=["logits"])
 
 
-@sample("clean/mlp.onnx", "multilayer perceptron over a feature vector", TS14, {"features": "features"})
+@sample("clean/mlp.onnx", "multilayer perceptron over a feature vector", TS14, {"features": "other"})
 def _(target: Path) -> None:
     torch.manual_seed(20)
     model = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3)).eval()

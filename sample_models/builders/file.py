@@ -88,8 +88,8 @@ def _(target: Path) -> None:
     "an IR whose .bin is a Git LFS pointer",
     FROM_ONNX,
     BERT,
-    must=("missing-weights",),
-    may=("lfs-pointer", "weights-out-of-bounds"),
+    must=("lfs-pointer",),
+    may=("missing-weights", "weights-out-of-bounds"),
     feeds=None,
 )
 def _(target: Path) -> None:

@@ -178,8 +178,8 @@ def gpt2(target: Path, side: str) -> None:
     "GPT-2 counts positions itself, its tokenizer pads left: batched rows differ from single ones",
     TS14,
     PAIR,
-    must=("left-padding-unsafe",),
-    may=("baked-positions",),
+    must=("baked-positions",),
+    may=("left-padding-unsafe",),
 )
 def _(target: Path) -> None:
     gpt2(target, "left")

@@ -85,8 +85,8 @@ class PositionsTraced(torch.nn.Module):
     "position ids are a constant range of the traced length; the length is declared symbolic",
     TS14,
     BERT,
-    must=("baked-positions",),
-    may=("baked-sequence", "axes-disagree"),
+    must=("baked-sequence",),
+    may=("baked-positions", "axes-disagree"),
     feeds=Feeds(length=7),
 )
 def _(target: Path) -> None:

@@ -143,7 +143,9 @@ def test_a_dropped_segment_says_what_stands_there() -> None:
     model.embeddings[1].index_from, model.embeddings[1].constant_index = "constant", 0
     (difference,) = found(model)
     assert difference.kind == "input-dropped"
-    assert "input 2 'token_type_ids' of the reference (segment) is gone: its table is always read at row 0" in difference.sentence
+    assert (
+        "input 2 'token_type_ids' of the reference (segment) is gone: its table is always read at row 0" in difference.sentence
+    )
 
 
 def test_a_dropped_mask_says_how_many_sites_lack_it() -> None:
@@ -211,7 +213,11 @@ def test_sites_that_were_merged_are_compared_by_what_they_do() -> None:
 
 def test_real_conversions_lose_nothing() -> None:
     for name in ("bert_classifier", "embedder", "roberta", "t5_encoder"):
-        assert [difference for difference in differences(facts(MODELS / f"clean/{name}.onnx"), facts(MODELS / f"clean/{name}_ov.xml")) if difference.lost] == [], name
+        assert [
+            difference
+            for difference in differences(facts(MODELS / f"clean/{name}.onnx"), facts(MODELS / f"clean/{name}_ov.xml"))
+            if difference.lost
+        ] == [], name
 
 
 def test_a_real_conversion_that_lost_the_segments() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from wirelint.analysis.names import best_name
 from wirelint.facts import Place, SiteFacts
 from wirelint.graph import Op, Value
+from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
 from wirelint.shadow.labels import LENGTH, NO_LABELS
@@ -238,15 +240,18 @@ def _folded(site: Site, trace: Trace, run: Run) -> bool:
 
 def _fills(term: Value) -> bool:
     """A hugely negative constant, the fill of a mask, takes part in computing a value."""
-    frontier, seen = [term], {term}
+    frontier, seen = deque([term]), {term}
     while frontier and len(seen) < _FURTHEST:
-        value = frontier.pop()
+        value = frontier.popleft()
+        op = value.producer
         if value.constant is not None:
             held = value.constant.load(1) if value.dtype.is_float else None
             if held is not None and held.size == 1 and float(held.reshape(-1)[0]) < -HUGE:
                 return True
-        elif value.producer is not None:
-            for operand in value.producer.inputs:
+        elif op is not None:
+            # Shapes and bounds are not what is computed with.
+            data = op.inputs[:1] if family(op.kind) is Family.MOVE and op.kind != "Concat" else op.inputs
+            for operand in data if family(op.kind) is not Family.GENERATE else ():
                 if operand is not None and operand not in seen:
                     seen.add(operand)
                     frontier.append(operand)

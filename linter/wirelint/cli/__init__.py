@@ -20,9 +20,11 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("wirelint.cli.check", "Check models and report what is wired wrongly."),
     "facts": ("wirelint.cli.facts", "Show what wirelint knows about a model, without judging it."),
+    "verify": ("wirelint.cli.verify", "Run models, and hold what wirelint says of them against what running shows."),
     "rules": ("wirelint.cli.rules", "List the rules."),
     "explain": ("wirelint.cli.explain", "Explain a rule."),
     "compare": ("wirelint.cli.compare", "Show what conversion or optimisation changed."),
+    "contract": ("wirelint.cli.contract", "Write down what callers of a model may rely on."),
     "baseline": ("wirelint.cli.baseline", "Accept today's findings, so that only new ones fail."),
     "config": ("wirelint.cli.config", "Show the settings that hold for a model, and where they come from."),
     "completion": ("wirelint.cli.completion", "Print the shell completion script."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wirelint.contract import contract_mismatches, contract_of, read_contract
 from wirelint.expect.companions import expectations, read_companions
 from wirelint.expect.judging import contradictions
 
@@ -28,5 +29,15 @@ def judge(facts: ModelFacts) -> dict[str, tuple[str, ...]]:
     Args:
         facts: everything that is known about the model, :attr:`~wirelint.facts.ModelFacts.path` and what
             :func:`gather` returned for it included.
+
+    Raises:
+        ConfigurationError: the contract beside the model is wrong; names file and line.
     """
-    return contradictions(read_companions(Path(facts.path)), facts)
+    path = Path(facts.path)
+    found = contradictions(read_companions(path), facts)
+    contract = contract_of(path)
+    if contract is not None:
+        broken = tuple(contract_mismatches(read_contract(contract), facts))
+        if broken:
+            found["contract-mismatch"] = broken
+    return found

@@ -19,6 +19,8 @@ __all__ = ["Execution", "Refusal", "execute"]
 
 _MOST_ATTEMPTS = 14
 _LONGEST = 4096
+_MOST_FRAMES = 4000
+_FEWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,14 @@ def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
     return found
 
 
+def _too_short(trace: Trace, scenario: Scenario, done: Run) -> bool:
+    """Attention over continuous features sees only a handful of positions."""
+    if scenario.main is None or scenario.main.role != "features" or scenario.main.static:
+        return False
+    lengths = [seen["weights"].shape[-1] for seen in done.observed.values() if "weights" in seen and seen["weights"].rank]
+    return bool(trace.sites) and bool(lengths) and min(lengths) < _FEWEST
+
+
 def execute(
     graph: Graph, trace: Trace, constants: Constants, forms: Mapping[int, MaskForm], *, pad_id: int | None = None, branch: bool = False
 ) -> Execution:
@@ -139,6 +149,13 @@ def execute(
             else:
                 sizes, scenario, done = more, wider, again
     accepted = done.stop is None or not done.stop.refused
+    while accepted and sizes.frames < _MOST_FRAMES and _too_short(trace, scenario, done):
+        # A waveform that is downsampled to a frame or two shows nothing of padding.
+        longer = replace(sizes, frames=sizes.frames * 8)
+        another, again = runner.run("right", longer, forms)
+        if again.stop is not None:
+            break
+        sizes, scenario, done = longer, another, again
     left = _elsewhere(runner, sizes, forms, refusals) if accepted else runner.run("left", sizes, forms)
     return Execution((scenario, done), left, refusals, sizes, accepted)
 
@@ -155,6 +172,9 @@ def _elsewhere(runner: _Runner, sizes: Sizes, forms: Mapping[int, MaskForm], ref
             continue
         scenario, done = runner.run("left", other, forms)
         if done.stop is None or not done.stop.refused:
+            if other == longer and wider != sizes:
+                # Both together were refused and the length alone is not: it is the batch.
+                refusals.append(replace(refusals[-1], sizes=wider))
             return scenario, done
         refusals.append(Refusal(other, done.stop.op, done.stop.reason))
     return runner.run("left", sizes, forms)

@@ -76,9 +76,10 @@ class Sequence:
         if self.past and length == self.past + self.length:
             return np.concatenate([np.ones(self.past, dtype=bool), own])
         if self.role == "features" and 1 < length < self.length:
-            # Downsampled: a frame stands for the positions around its share of the axis.
-            centre = ((np.arange(length) + 0.5) * self.length / length).astype(int)
-            return own[np.clip(centre, 0, self.length - 1)]
+            # Downsampled: a frame is real when its whole share of the axis is.
+            first = (np.arange(length) * self.length / length).astype(int)
+            last = np.minimum(np.ceil((np.arange(length) + 1) * self.length / length).astype(int), self.length) - 1
+            return own[first] & own[last]
         return None
 
 

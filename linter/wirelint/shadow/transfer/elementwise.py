@@ -176,9 +176,9 @@ def multiply(a: Shadow, b: Shadow, dtype: DType | None = None) -> Shadow:
     labels, none = made.labels, np.zeros((1,) * rank, dtype=bool)
     hides_b = none if a_zero is None else lift(a_zero, rank) & ~_infinite(b, rank)
     hides_a = none if b_zero is None else lift(b_zero, rank) & ~_infinite(a, rank)
-    labels = np.where(
-        hides_b & ~hides_a, lift(a.labels, rank), np.where(hides_a & ~hides_b, lift(b.labels, rank), labels)
-    )
+    al, bl = lift(a.labels, rank), lift(b.labels, rank)
+    # Where both are zero, only what both depend on can make the product anything else.
+    labels = np.where(hides_b & hides_a, al & bl, np.where(hides_b, al, np.where(hides_a, bl, labels)))
     value, exact, anchor = center(made, rank)
     hidden = hides_a | hides_b
     value = np.where(hidden, _typed(0, made.dtype), value)
@@ -485,8 +485,8 @@ def _logical(kind: str, x: Shadow, y: Shadow) -> Shadow:
     (xv, xe, _), (yv, ye, _) = center(x, rank), center(y, rank)
     x_decides, y_decides = xe & (xv.astype(bool) == absorbing), ye & (yv.astype(bool) == absorbing)
     xl, yl = lift(x.labels, rank), lift(y.labels, rank)
-    # Where both decide, either alone would do, but flipping what both depend on flips the result: keep both.
-    labels = np.where(x_decides & ~y_decides, xl, np.where(y_decides & ~x_decides, yl, made.labels))
+    # Where both decide, either alone would do: only what both depend on can change the result.
+    labels = np.where(x_decides & y_decides, xl & yl, np.where(x_decides, xl, np.where(y_decides, yl, made.labels)))
     decided = x_decides | y_decides
     value, exact, anchor = center(made, rank)
     return Shadow.partly(

@@ -53,7 +53,7 @@ def reduce_over(kind: str, x: Shadow, axes: Sequence[int]) -> Shadow:
     value, exact, anchor = wide.value, wide.exact, join(x.anchor, axes)
     assert value is not None and exact is not None
     where = tuple(axes)
-    sure = np.broadcast_to(exact, value.shape).all(axis=where, keepdims=True) if exact.shape != (1,) * x.rank else exact
+    sure = exact.all(axis=where, keepdims=True)
     if kind in ("ReduceMax", "ReduceMin") and x.dtype.is_float:
         # An approximate extreme stays an approximate extreme.
         made = _REDUCERS[kind](value, axis=where, keepdims=True)
@@ -132,6 +132,11 @@ def running(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     return [Shadow(x.shape, x.dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels).joined(marks)]
 
 
+def _undefined(value: Array) -> bool:
+    """A NaN among the numbers: runtimes do not agree where it stands in an order."""
+    return value.dtype.kind not in "iub" and bool(np.isnan(value).any())
+
+
 @transfer("ArgMax", "ArgMin")
 def arg_extreme(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     """Over concrete ids it finds a position (of the end-of-text id), so the result carries structure, not content."""
@@ -139,7 +144,7 @@ def arg_extreme(op: Op, operands: Sequence[Shadow | None], context: Context) -> 
     axis = axis_of(op.attrs.get("axis", 0), x.rank)
     shape = tuple(1 if at == axis else dim for at, dim in enumerate(x.shape))
     labels = join(x.labels, [axis])
-    if x.is_exact and x.value is not None and x.shape[axis]:
+    if x.is_exact and x.value is not None and x.shape[axis] and not _undefined(x.value):
         find = np.argmax if op.kind == "ArgMax" else np.argmin
         wide = np.broadcast_to(x.value, [x.shape[axis] if at == axis else dim for at, dim in enumerate(x.value.shape)])
         if op.attrs.get("select_last_index"):
@@ -162,7 +167,7 @@ def top_k(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
         raise ExecutionError(f"the {k} largest of {x.shape[axis]}", [k])
     labels = join(x.labels, [axis]) | dynamic_labels(operands[1])
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    if not x.is_exact or not op.attrs.get("sorted", 1):  # without an order the runtime chooses one
+    if not x.is_exact or not op.attrs.get("sorted", 1) or _undefined(x.full_value()):  # without an order the runtime chooses one
         return [Shadow(shape, x.dtype, labels), Shadow(shape, DType.I64, labels)]
     value = x.full_value()
     context.charge(x.size * max(1, int(math.log2(x.size + 1))))

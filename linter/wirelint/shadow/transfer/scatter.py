@@ -151,6 +151,21 @@ def scatter_update(op: Op, operands: Sequence[Shadow | None], context: Context) 
     ]
 
 
+def _within_reach(data: Shadow, indices: Shadow, picked: Array) -> Array:
+    """The labels of indices at the places that they might name: a coordinate without labels names one place for certain,
+    such as the row in which a mask's length is written."""
+    depth = picked.shape[-1]
+    wide = np.broadcast_to(indices.labels & ~LENGTH, picked.shape)
+    free = [bool(wide[..., column].any()) for column in range(depth)]
+    marks = np.zeros([1 if free[axis] else data.shape[axis] for axis in range(depth)], dtype=np.uint64)
+    lead = tuple(
+        np.zeros(picked.shape[:-1], dtype=np.int64) if free[axis] else _counted(picked[..., axis], data.shape[axis])
+        for axis in range(depth)
+    )
+    np.bitwise_or.at(marks, lead, np.bitwise_or.reduce(wide, axis=-1))
+    return marks.reshape(marks.shape + (1,) * (data.rank - depth))
+
+
 @transfer("ScatterND")
 def scatter_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     data, indices, updates = (given(operand) for operand in operands[:3])
@@ -166,6 +181,7 @@ def scatter_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
         news = news.reshape((1,) * depth + news.shape[len(lead) :])
         return [Shadow(data.shape, data.dtype, data.labels | news | marks)]
     picked = indices.full_value()
+    marks = _within_reach(data, indices, picked)
     at = tuple(_counted(picked[..., column], data.shape[column]) for column in range(depth))
     width = list(data.shape[:depth])
     for axis in range(depth, data.rank):

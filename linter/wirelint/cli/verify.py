@@ -1,0 +1,87 @@
+"""``wirelint verify``."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["command"]
+
+_GIB = 1 << 30
+
+
+@click.command("verify")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "--output-format",
+    "-f",
+    type=click.Choice(["text", "json", "junit"]),
+    default="text",
+    show_default=True,
+    help="How to report.",
+)
+@click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
+@click.option("--paths/--no-paths", default=True, help="Compare the execution paths that this machine offers, too.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
+@click.option("--show-inputs", is_flag=True, help="Print what was fed.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give loading a model, and each run, no more than this.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0, min_open=True),
+    default=8.0,
+    show_default=True,
+    metavar="GIB",
+    help="Let the process that runs a model use no more than this.",
+)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the report.")
+@click.option("--debug", is_flag=True, help="Show where wirelint itself failed.")
+@click.pass_context
+def command(  # noqa: PLR0917 -- click passes them by name
+    ctx: click.Context,
+    models: tuple[str, ...],
+    output_format: str,
+    output_file: str | None,
+    paths: bool,
+    seed: int,
+    show_inputs: bool,
+    timeout: float,
+    memory: float,
+    color: str,
+    debug: bool,
+) -> None:
+    r"""Run models, and hold what wirelint says of them against what running shows.
+
+    Needs the runtimes: pip install "wirelint[runtime]".
+
+    \b
+    Exit status: 0 no fault seen; 1 padding leaks, rows mix, paths part, or a model does not run;
+    2 a verdict is refuted, which is a bug of wirelint, or wirelint could not run.
+    """
+    del debug  # read by the group, which reports faults
+    from wirelint.cli.common import terminal_width, use_color, write_output
+    from wirelint.errors import ConfigurationError
+    from wirelint.findings import ExitStatus
+    from wirelint.verify import Limits, Status, json_document, junit, text, verify
+
+    limits = Limits(timeout, int(memory * _GIB))
+    try:
+        found = [verify(model, seed=seed, limits=limits, paths=paths) for model in models]
+    except OSError as error:
+        raise ConfigurationError(f"{error.filename}: can't be read: {error.strerror or error}") from None
+    colored = use_color(color, output_file)
+    if output_format == "json":
+        report = json_document.render(found, show_inputs=show_inputs)
+    elif output_format == "junit":
+        report = junit.render(found)
+    else:
+        report = text.render(found, width=terminal_width(), color=colored, show_inputs=show_inputs)
+    write_output(report, output_file, color=colored)
+    if any(made.with_status(Status.REFUTED) for made in found):
+        ctx.exit(int(ExitStatus.FAULT))
+    ctx.exit(int(ExitStatus.FINDINGS if any(made.faults for made in found) else ExitStatus.CLEAN))

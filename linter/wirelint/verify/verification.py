@@ -1,0 +1,154 @@
+"""What verifying a model gave, and the whole of verifying one."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from wirelint.analysis import examine
+from wirelint.formats import load
+from wirelint.verify.agreement import Agreement, compare_paths, paths_for
+from wirelint.verify.claims import Claim, Status, judge_batch, judge_mask, judge_padding
+from wirelint.verify.inputs import Inputs, Unfeedable
+from wirelint.verify.paths import RUNTIMES, Path, default_path
+from wirelint.verify.process import Feed, Limits, Runner, RunFailed, require
+from wirelint.verify.trials import SideTrials, fitting, run_side
+
+if TYPE_CHECKING:
+    from wirelint.analysis import Examination
+
+__all__ = ["Verification", "verify"]
+
+_UNSAFE = ("external-path-escape", "missing-weights", "weights-out-of-bounds", "lfs-pointer")
+"""Problems of the file with which no runtime is given it."""
+
+
+@dataclass(slots=True)
+class Verification:
+    """What verifying one model gave.
+
+    Attributes:
+        path: the model, as it was given.
+        path_name: the execution path on which verdicts were measured.
+        seed: of the inputs.
+        claims: every static verdict beside its measurement.
+        feeds: the inputs of the right-padded batch.
+        refused: shapes at which the model did not run although they are declared, in words.
+        stopped: why nothing could be measured; empty when something was.
+        infinite: outputs that hold NaN or infinities for an ordinary right-padded batch.
+        agreement: of the execution paths, when they were compared.
+        seconds: time taken.
+    """
+
+    path: str
+    path_name: str = ""
+    seed: int = 0
+    claims: list[Claim] = field(default_factory=list)
+    feeds: list[Feed] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    stopped: str = ""
+    infinite: list[str] = field(default_factory=list)
+    agreement: Agreement | None = None
+    seconds: float = 0.0
+
+    def with_status(self, status: Status) -> list[Claim]:
+        return [claim for claim in self.claims if claim.status is status]
+
+    @property
+    def faults(self) -> bool:
+        """Running showed something that hurts those who use the model as its companions say, or it does not run."""
+        parted = self.agreement is not None and bool(self.agreement.parted)
+        return parted or bool(self.stopped or self.infinite or self.refused) or any(claim.fault for claim in self.claims)
+
+
+def verify(
+    path: str | os.PathLike[str], *, seed: int = 0, limits: Limits | None = None, paths: bool = False
+) -> Verification:
+    """Runs a model and holds every static verdict about padding, batch and mask against what running shows.
+
+    Args:
+        path: an ONNX or OpenVINO IR file.
+        seed: of the inputs.
+        limits: on time and memory of what runs it.
+        paths: compare the execution paths that this machine offers, too.
+
+    Raises:
+        ConfigurationError: the runtime for this format is not installed.
+        ModelFileError: the file is damaged.
+        NotAModelError: the file is no model.
+        OSError: the file can't be read.
+    """
+    start = time.perf_counter()
+    model = load(FilePath(path))
+    execution_path = default_path(model.format)
+    require(execution_path.runtime)
+    examined = examine(model)
+    made = Verification(os.fspath(path), execution_path.name, seed)
+    unsafe = next((problem for problem in model.problems if problem.rule in _UNSAFE), None)
+    if unsafe is not None:
+        made.stopped = f"not run: {unsafe.message}"
+    else:
+        inputs = Inputs(model.graph, examined.traced, examined.forms, examined.facts.expect.pad_id, seed)
+        limits = limits or Limits()
+        with Runner(made.path, execution_path, limits) as runner:
+            trials = _measure(made, runner, inputs, examined)
+        if paths and trials is not None:
+            made.agreement = _compared(made.path, trials, examined, limits)
+    made.seconds = time.perf_counter() - start
+    return made
+
+
+def _measure(made: Verification, runner: Runner, inputs: Inputs, examined: Examination) -> SideTrials | None:
+    """Measures every verdict; returns the right-padded trials, or None when the model does not run."""
+    facts = examined.facts
+    try:
+        sizes, made.refused = fitting(runner, inputs, examined.execution.sizes, facts.outputs)
+    except (RunFailed, Unfeedable) as error:
+        made.stopped = str(error)
+        return None
+    first: SideTrials | None = None
+    told_by_id = inputs.ids_compared()
+    for side in ("right", "left"):
+        if side == "left" and not inputs.batch("right", sizes).scenario.sequences:
+            break
+        try:
+            trials = run_side(runner, inputs, side, sizes, facts.outputs)
+        except (RunFailed, Unfeedable) as error:
+            if side == "right":
+                made.stopped = str(error)
+                return None
+            made.claims += _unmeasured(examined, side, str(error))
+            continue
+        made.claims += judge_padding(facts, trials, side, told_by_id=told_by_id)
+        if side == "right":
+            first, made.feeds = trials, trials.feeds
+            made.infinite = [fact.name for fact in facts.outputs if not trials.measured[fact.index].finite]
+            made.claims += judge_batch(facts, trials)
+            made.claims += judge_mask(facts, trials)
+    return first
+
+
+def _compared(path: str, trials: SideTrials, examined: Examination, limits: Limits) -> Agreement:
+    runtimes = [name for name in RUNTIMES if importlib.util.find_spec(name) is not None]
+    capabilities: list[str] = []
+    if "openvino" in runtimes:
+        with Runner(path, Path("openvino", precision="f32"), limits) as runner, contextlib.suppress(RunFailed):
+            capabilities = runner.capabilities()
+    facts = examined.facts
+    found = paths_for(facts.format, capabilities, runtimes)
+    names = [output.name for output in facts.outputs]
+    return compare_paths(path, found, trials.feeds, trials.layouts, names, facts.precision, limits)
+
+
+def _unmeasured(examined: Examination, side: str, why: str) -> list[Claim]:
+    verdicts = [(output.name, getattr(output.padding, side)) for output in examined.facts.outputs]
+    return [
+        Claim(f"padding {side}", name, verdict, Status.NOT_MEASURABLE, f"it does not run with this padding: {why}")
+        for name, verdict in verdicts
+        if verdict != "n/a"
+    ]
