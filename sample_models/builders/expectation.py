@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import openvino as ov
 import transformers as hf
 
 from builders import companions, export, pooling, tiny
@@ -93,6 +94,76 @@ def _(target: Path) -> None:
         export.ir_from_onnx(source, target)
     companions.config(target.parent.parent, model.config, "RobertaModel")
     companions.tokenizer(target.parent.parent, "RobertaTokenizer", list(PAIR), pad="<pad>")
+
+
+PROMISED = """\
+wirelint-contract: 1
+inputs:
+- names: [input_ids]
+  role: ids
+  dtype: i64
+  axes: [batch, sequence]
+- names: [attention_mask]
+  role: mask
+  dtype: i64
+  axes: [batch, sequence]
+order: free
+outputs:
+- name: last_hidden_state
+  dtype: f32
+  padding: [right]
+  rows: independent
+"""
+
+
+def promised(target: Path, names: dict[str, str]) -> None:
+    """DistilBERT beside a contract, its inputs called ``names``."""
+    axes = dict.fromkeys(names, export.BATCH_SEQUENCE)
+    outputs = ["last_hidden_state"]
+    export.torchscript(tiny.encoder("distilbert"), tiny.example(*PAIR), target, names=list(names), axes=axes, outputs=outputs)
+    target.with_name(f"{target.stem}.contract.yaml").write_text(PROMISED)
+
+
+@sample(
+    "expectation/contract_broken/model.onnx",
+    "a later export calls the mask input_mask, the contract beside it attention_mask",
+    TS14,
+    {"input_ids": "ids", "input_mask": "mask"},
+    must=("contract-mismatch",),
+)
+def _(target: Path) -> None:
+    promised(target, {"input_ids": "ids", "input_mask": "mask"})
+
+
+@sample("expectation/contract_kept/model.onnx", "the contract beside it is kept", TS14, PAIR)
+def _(target: Path) -> None:
+    promised(target, PAIR)
+
+
+@sample(
+    "expectation/reference_axis_fixed_ov.xml",
+    "made from clean/bert_qa.onnx: conversion fixed the length",
+    FROM_ONNX,
+    BERT,
+    must=("reference-drift",),
+    may=("baked-sequence", "baked-batch"),
+    reference="clean/bert_qa.onnx",
+)
+def _(target: Path) -> None:
+    model = ov.convert_model(target.parents[1] / "clean" / "bert_qa.onnx")
+    model.reshape({name: [-1, 12] for name in BERT})
+    export.save_ir(model, target)
+
+
+@sample(
+    "expectation/reference_kept_ov.xml",
+    "made from clean/bert_qa.onnx, and nothing was lost",
+    FROM_ONNX,
+    BERT,
+    reference="clean/bert_qa.onnx",
+)
+def _(target: Path) -> None:
+    export.ir_from_onnx(target.parents[1] / "clean" / "bert_qa.onnx", target)
 
 
 def sentiment(target: Path, names: list[str]) -> None:

@@ -159,6 +159,20 @@ def _(target: Path) -> None:
 
 
 @sample(
+    "file/invalid_graph.onnx",
+    "a script removed a node and left its reader behind",
+    f"{TS14}, graph edited",
+    {},
+    must=("invalid-graph",),
+    feeds=None,
+)
+def _(target: Path) -> None:
+    model = onnx.load_from_string(classifier_bytes())
+    del model.graph.node[10]
+    export.save_onnx(model, target)
+
+
+@sample(
     "file/graph_cycle.onnx",
     "two nodes that feed each other",
     f"{TS14}, graph edited",

@@ -18,6 +18,7 @@ _HEAD = """\
 # What each sample model is and what must be found in it.  Written by build.py; edit the builders, not this file.
 #
 # must   rules that have to report the model; none for a clean one        may   rules that may report it too
+# reference  the sample that it was made from, to which it is held: `wirelint check --reference`
 # truth  what running it showed, on three rows of different lengths, padded right and left:
 #   pad_content_matters     does an output, at real positions if it has positions, change with what stands in padded ones?
 #   largest_change          by how much, relative to the output's scale, one significant digit
@@ -46,6 +47,7 @@ def _entry(sample: Sample, truth: Any) -> dict[str, Any]:
         "path": sample.path,
         "what": sample.what,
         "exporter": sample.exporter,
+        **({"reference": sample.reference} if sample.reference else {}),
         "inputs": dict(sample.inputs),
         "must": list(sample.must),
         "may": sorted({*sample.may, *_allowed(truth)} - set(sample.must)),

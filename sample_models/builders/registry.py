@@ -53,6 +53,7 @@ class Sample:
         must: rules that have to report it; empty for a clean model.
         may: rules that may, because the same cause or a measured fact allows them.
         feeds: how to run it, or None where it cannot be run.
+        reference: the sample that it was made from, where what was lost on the way is the fault.
         build: writes the model, and what lies beside it, to the path given.
     """
 
@@ -64,6 +65,7 @@ class Sample:
     must: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     feeds: Feeds | None = field(default_factory=Feeds)
+    reference: str | None = None
 
 
 SAMPLES: dict[str, Sample] = {}
@@ -78,13 +80,14 @@ def sample(
     must: tuple[str, ...] = (),
     may: tuple[str, ...] = (),
     feeds: Feeds | None = Feeds(),  # frozen
+    reference: str | None = None,
 ) -> Callable[[Callable[[Path], None]], Callable[[Path], None]]:
     """Register the decorated function as the builder of ``path``."""
 
     def register(build: Callable[[Path], None]) -> Callable[[Path], None]:
         if path in SAMPLES:
             raise ValueError(f"{path} is registered twice")
-        SAMPLES[path] = Sample(path, what, exporter, inputs, build, must, may, feeds)
+        SAMPLES[path] = Sample(path, what, exporter, inputs, build, must, may, feeds, reference)
         return build
 
     return register
