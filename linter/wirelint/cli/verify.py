@@ -67,11 +67,12 @@ def command(  # noqa: PLR0917 -- click passes them by name
     from wirelint.cli.common import terminal_width, use_color, write_output
     from wirelint.errors import ConfigurationError
     from wirelint.findings import ExitStatus
-    from wirelint.verify import Limits, Status, json_document, junit, text, verify
+    from wirelint.verify import Limits, Status, Worker, json_document, junit, text, verify
 
     limits = Limits(timeout, int(memory * _GIB))
     try:
-        found = [verify(model, seed=seed, limits=limits, paths=paths) for model in models]
+        with Worker(limits) as worker:
+            found = [verify(model, worker=worker, seed=seed, paths=paths) for model in models]
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: can't be read: {error.strerror or error}") from None
     colored = use_color(color, output_file)

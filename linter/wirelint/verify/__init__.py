@@ -2,7 +2,7 @@
 
 from wirelint.verify import json_document, junit, text
 from wirelint.verify.claims import Claim, Status
-from wirelint.verify.process import Limits
+from wirelint.verify.process import Limits, Worker
 from wirelint.verify.verification import Verification, verify
 
-__all__ = ["Claim", "Limits", "Status", "Verification", "json_document", "junit", "text", "verify"]
+__all__ = ["Claim", "Limits", "Status", "Verification", "Worker", "json_document", "junit", "text", "verify"]

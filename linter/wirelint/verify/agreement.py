@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirelint.verify.compare import Change, Layout, change, worst
 from wirelint.verify.paths import OPTIMISATION_LEVELS, Path
-from wirelint.verify.process import Feed, Limits, Runner, RunFailed
+from wirelint.verify.process import Feed, Runner, RunFailed, Worker
 from wirelint.verify.protocol import Array
 
 if TYPE_CHECKING:
@@ -106,29 +106,34 @@ def tolerance(precision: str, *paths: Path) -> float:
 
 
 def compare_paths(
-    model: str, paths: Sequence[Path], feeds: Sequence[Feed], layouts: Sequence[Layout | None], names: Sequence[str], precision: str, limits: Limits
+    worker: Worker,
+    model: str,
+    paths: Sequence[Path],
+    feeds: Sequence[Feed],
+    layouts: Sequence[Layout | None],
+    names: Sequence[str],
+    precision: str,
 ) -> Agreement:
-    """Runs one batch on every path, each in a process of its own, and compares every pair.
+    """Runs one batch on every path and compares every pair.
 
     Args:
+        worker: runs them.
         model: the file.
         paths: where to run it.
         feeds: the inputs.
         layouts: of the outputs.
         names: of the outputs.
         precision: what the model computes in, a key of :data:`TOLERANCES`.
-        limits: on time and memory.
     """
     made = Agreement()
     given: dict[Path, list[Array | None]] = {}
     for path in paths:
-        with Runner(model, path, limits) as runner:
-            try:
-                given[path] = runner.run(feeds)
-            except RunFailed as error:
-                made.failed[path.name] = str(error)
-            else:
-                made.ran.append(path.name)
+        try:
+            given[path] = Runner(worker, model, path).run(feeds)
+        except RunFailed as error:
+            made.failed[path.name] = str(error)
+        else:
+            made.ran.append(path.name)
     for one, other in itertools.combinations(given, 2):
         allowed = tolerance(precision, one, other)
         made.differences += differences(names, layouts, (one.name, given[one]), (other.name, given[other]), allowed)

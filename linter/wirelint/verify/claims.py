@@ -158,7 +158,7 @@ def _further(fact: OutputFacts, trials: SideTrials) -> str:
     for words, trial in (("more padding", trials.longer), ("no padding and no other row", trials.alone)):
         entry = _at(trial, fact.index)
         if not trial.failed and entry is not None:
-            said.append(f"with {words} it {'stays the same' if entry.relative <= _RESHAPED else f'changes by {entry}'}")
+            said.append(f"with {words} it {'stays the same' if entry.relative <= _RESHAPED else f'changes by {_size(entry)}'}")
     return "".join(f"; {text}" for text in said)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-__all__ = ["Feed", "Limits", "RunFailed", "Runner", "require"]
+__all__ = ["Feed", "Limits", "RunFailed", "Runner", "Worker", "require"]
 
 _LONGEST_REASON = 300
 # The folders to import from are given as an argument: '' among them would be the working folder, which holds models and
@@ -72,58 +72,32 @@ def require(runtime: str) -> None:
         raise ConfigurationError(f'{RUNTIMES[runtime]} is not installed; get it with: pip install "wirelint[runtime]"')
 
 
-class Runner:
-    """A model on one execution path, in a process of its own; a context manager.
+class Worker:
+    """A process that runs models, one at a time; a context manager.
 
-    After a crash or a run that took too long, the next run starts a new process.
-
-    Attributes:
-        outputs: names of the outputs that runs return, as the runtime calls them.
-
-    Raises:
-        RunFailed: from :meth:`open` and :meth:`run`.
+    After a crash, or a run that took too long, the next request starts a new one.  Nothing starts before it is needed.
     """
 
-    def __init__(self, model: str, path: Path, limits: Limits, *, expose: Sequence[str] = ()) -> None:
-        self.model, self.path, self.limits = os.path.abspath(model), path, limits  # noqa: PTH100 -- no link is followed
-        self.outputs: list[str] = []
-        self._expose = list(expose)
-        self._shapes: list[tuple[int, ...]] | None = None
-        self._opened: list[tuple[int, ...]] | None = None
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.holds: object = None
+        """Whose model the process has loaded."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the runner
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the worker
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
-        self._stop()
+        self.stop()
         self._said.close()
 
-    def capabilities(self) -> list[str]:
-        """What the CPU plugin of OpenVINO says that this machine can compute in."""
-        return [str(entry) for entry in self._ask({"do": "capabilities"}, []).header["capabilities"]]
+    def ask(self, header: dict[str, Any], arrays: Sequence[Array] = ()) -> Message:
+        """The answer to a request.
 
-    def open(self, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
-        """Loads the model.
-
-        Args:
-            shapes: of the inputs, for a path with static shapes.
+        Raises:
+            RunFailed: the runtime refuses, or the process crashes or takes too long.
         """
-        self.outputs = []
-        request = {**self.path.as_dict(), "do": "open", "path": self.model, "expose": self._expose, "shapes": shapes}
-        self.outputs = self._ask(request, []).header["outputs"]
-
-    def run(self, feeds: Sequence[Feed]) -> list[Array | None]:
-        """The outputs for some inputs; None for one that holds no numbers."""
-        shapes = [feed.array.shape for feed in feeds] if self.path.static else None
-        if self._process is None or not self.outputs or shapes != self._opened:
-            self.open(shapes)
-            self._opened = shapes
-        answer = self._ask({"do": "run", "names": [feed.names for feed in feeds]}, [feed.array for feed in feeds])
-        return answer.arrays
-
-    def _ask(self, header: dict[str, Any], arrays: list[Array]) -> Message:
         process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -141,7 +115,7 @@ class Runner:
                 write_message(process.stdin, Message(header, list(arrays)))
             answer = read_message(process.stdout)
         except ValueError as error:
-            self._stop()
+            self.stop()
             raise RunFailed(f"its process gave an answer that makes no sense ({error})") from None
         finally:
             timer.cancel()
@@ -150,6 +124,23 @@ class Runner:
         if not answer.header["ok"]:
             raise RunFailed(_one_line(answer.header["error"]))
         return answer
+
+    def capabilities(self) -> list[str]:
+        """What the CPU plugin of OpenVINO says that this machine can compute in."""
+        return [str(entry) for entry in self.ask({"do": "capabilities"}).header["capabilities"]]
+
+    def stop(self) -> None:
+        """Ends the process; the next request starts another."""
+        process, self._process = self._process, None
+        self.holds = None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        process.kill()
+        process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
         folders = "\n".join(entry for entry in sys.path if entry)
@@ -166,27 +157,47 @@ class Runner:
         process = self._process
         assert process is not None
         status = process.wait()
-        self._stop()
+        self.stop()
         step = "loading" if doing == "open" else "running"
         if late:
             return f"{step} it took more than {self.limits.seconds:g} s"
         if status < 0:
-            return f"{step} it crashed {RUNTIMES[self.path.runtime]} ({signal.Signals(-status).name})"
+            return f"{step} it crashed the runtime ({signal.Signals(-status).name})"
         self._said.seek(0)
         last = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
         return _one_line(f"{step} it ended the process with status {status}{': ' + last[-1] if last else ''}")
 
-    def _stop(self) -> None:
-        process, self._process = self._process, None
-        self._opened, self.outputs = None, []
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        process.kill()
-        process.wait()
+
+class Runner:
+    """A model on one execution path.
+
+    Attributes:
+        outputs: names of the outputs that runs return, as the runtime calls them; empty before the first run.
+    """
+
+    def __init__(self, worker: Worker, model: str, path: Path, *, expose: Sequence[str] = ()) -> None:
+        self.worker, self.path = worker, path
+        self.model = os.path.abspath(model)  # noqa: PTH100 -- no link is followed
+        self.outputs: list[str] = []
+        self._expose = list(expose)
+        self._shapes: list[tuple[int, ...]] | None = None
+
+    def run(self, feeds: Sequence[Feed]) -> list[Array | None]:
+        """The outputs for some inputs; None for one that holds no numbers.
+
+        Raises:
+            RunFailed: the runtime refuses, crashes or takes too long.
+        """
+        shapes = [feed.array.shape for feed in feeds] if self.path.static else None
+        if self.worker.holds is not self or shapes != self._shapes:
+            self._open(shapes)
+        return self.worker.ask({"do": "run", "names": [feed.names for feed in feeds]}, [feed.array for feed in feeds]).arrays
+
+    def _open(self, shapes: list[tuple[int, ...]] | None) -> None:
+        self.worker.holds = None
+        request = {**self.path.as_dict(), "do": "open", "path": self.model, "expose": self._expose, "shapes": shapes}
+        self.outputs = self.worker.ask(request).header["outputs"]
+        self._shapes, self.worker.holds = shapes, self
 
 
 def _one_line(text: str) -> str:

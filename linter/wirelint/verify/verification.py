@@ -15,8 +15,8 @@ from wirelint.formats import load
 from wirelint.verify.agreement import Agreement, compare_paths, paths_for
 from wirelint.verify.claims import Claim, Status, judge_batch, judge_mask, judge_padding
 from wirelint.verify.inputs import Inputs, Unfeedable
-from wirelint.verify.paths import RUNTIMES, Path, default_path
-from wirelint.verify.process import Feed, Limits, Runner, RunFailed, require
+from wirelint.verify.paths import RUNTIMES, default_path
+from wirelint.verify.process import Feed, Limits, Runner, RunFailed, Worker, require
 from wirelint.verify.trials import SideTrials, fitting, run_side
 
 if TYPE_CHECKING:
@@ -67,14 +67,14 @@ class Verification:
 
 
 def verify(
-    path: str | os.PathLike[str], *, seed: int = 0, limits: Limits | None = None, paths: bool = False
+    path: str | os.PathLike[str], *, worker: Worker | None = None, seed: int = 0, paths: bool = False
 ) -> Verification:
     """Runs a model and holds every static verdict about padding, batch and mask against what running shows.
 
     Args:
         path: an ONNX or OpenVINO IR file.
         seed: of the inputs.
-        limits: on time and memory of what runs it.
+        worker: the process to run it in, with its limits; by default one of its own.
         paths: compare the execution paths that this machine offers, too.
 
     Raises:
@@ -94,11 +94,11 @@ def verify(
         made.stopped = f"not run: {unsafe.message}"
     else:
         inputs = Inputs(model.graph, examined.traced, examined.forms, examined.facts.expect.pad_id, seed)
-        limits = limits or Limits()
-        with Runner(made.path, execution_path, limits) as runner:
-            trials = _measure(made, runner, inputs, examined)
-        if paths and trials is not None:
-            made.agreement = _compared(made.path, trials, examined, limits)
+        with contextlib.ExitStack() as stack:
+            worker = worker or stack.enter_context(Worker(Limits()))
+            trials = _measure(made, Runner(worker, made.path, execution_path), inputs, examined)
+            if paths and trials is not None:
+                made.agreement = _compared(worker, made.path, trials, examined)
     made.seconds = time.perf_counter() - start
     return made
 
@@ -133,16 +133,16 @@ def _measure(made: Verification, runner: Runner, inputs: Inputs, examined: Exami
     return first
 
 
-def _compared(path: str, trials: SideTrials, examined: Examination, limits: Limits) -> Agreement:
+def _compared(worker: Worker, path: str, trials: SideTrials, examined: Examination) -> Agreement:
     runtimes = [name for name in RUNTIMES if importlib.util.find_spec(name) is not None]
     capabilities: list[str] = []
     if "openvino" in runtimes:
-        with Runner(path, Path("openvino", precision="f32"), limits) as runner, contextlib.suppress(RunFailed):
-            capabilities = runner.capabilities()
+        with contextlib.suppress(RunFailed):
+            capabilities = worker.capabilities()
     facts = examined.facts
     found = paths_for(facts.format, capabilities, runtimes)
     names = [output.name for output in facts.outputs]
-    return compare_paths(path, found, trials.feeds, trials.layouts, names, facts.precision, limits)
+    return compare_paths(worker, path, found, trials.feeds, trials.layouts, names, facts.precision)
 
 
 def _unmeasured(examined: Examination, side: str, why: str) -> list[Claim]:

@@ -32,6 +32,8 @@ class _OnnxRuntime:
 
         options = ort.SessionOptions()
         options.log_severity_level = 4
+        # Threads that wait in a busy loop would take the processor from the other runs on this machine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         levels = ort.GraphOptimizationLevel
         options.graph_optimization_level = {
             "disabled": levels.ORT_DISABLE_ALL,

@@ -1,0 +1,130 @@
+"""Roles come from what the graph does with an input, never from its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper, save_model
+
+from wirelint.errors import ModelFileError
+from wirelint.formats import load
+from wirelint.trace.roles import trace
+
+SAMPLES = Path(__file__).parents[2] / "sample_models"
+MODELS = sorted(path for path in SAMPLES.rglob("*") if path.suffix in (".onnx", ".xml") and "file" not in path.parts)
+
+
+def roles(path: Path, rename: bool = False) -> list[str]:
+    model = load(path)
+    if rename:
+        count = len(model.graph.inputs)
+        for at, value in enumerate(model.graph.inputs):
+            value.name = f"x{count - at}"
+            value.names = (value.name,)
+    return [role.name for role in trace(model.graph).roles]
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.relative_to(SAMPLES)))
+def test_renaming_every_input_changes_no_role(path):
+    try:
+        before = roles(path)
+    except ModelFileError:
+        pytest.skip("the sample can't be read, on purpose")
+    assert roles(path, rename=True) == before
+
+
+def exchanged(path: Path) -> list[str]:
+    model = load(path)
+    names = [value.name for value in model.graph.inputs]
+    for value, name in zip(model.graph.inputs, reversed(names), strict=True):
+        value.name = name
+    return [role.name for role in trace(model.graph).roles]
+
+
+def test_the_mask_under_the_name_of_the_segments_is_still_the_mask():
+    assert exchanged(SAMPLES / "clean" / "bert_classifier.onnx") == ["ids", "mask", "segment"]
+
+
+def small_graph(tmp_path: Path, nodes, inputs, tables, outputs=("y",)) -> Path:
+    declared = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    held = [numpy_helper.from_array(np.asarray(array), name) for name, array in tables.items()]
+    graph = helper.make_graph(nodes, "g", declared, made, held)
+    path = tmp_path / "model.onnx"
+    save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+TOKENS = (TensorProto.INT64, ["batch", "length"])
+
+
+def table(rows: int, width: int = 8) -> np.ndarray:
+    return np.random.default_rng(rows).normal(size=(rows, width)).astype(np.float32)
+
+
+def test_a_vocabulary_smaller_than_the_position_table_is_still_the_vocabulary(tmp_path):
+    """Byte-level models: 99 ids, 512 positions.  The output has one number for each id."""
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "a"], ["word"]),
+            helper.make_node("Gather", ["places", "b"], ["place"]),
+            helper.make_node("Add", ["word", "place"], ["sum"]),
+            helper.make_node("MatMul", ["sum", "head"], ["y"]),
+        ],
+        [("b", *TOKENS), ("a", *TOKENS)],
+        {"words": table(99), "places": table(512), "head": np.zeros((8, 99), np.float32)},
+    )
+    model = load(path)
+    model.graph.outputs[0].shape = ("batch", "length", 99)
+    assert [role.name for role in trace(model.graph).roles] == ["position", "ids"]
+
+
+def test_a_mask_that_blanks_ids_is_told_from_the_ids(tmp_path):
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Mul", ["a", "b"], ["blanked"]),
+            helper.make_node("Gather", ["words", "blanked"], ["word"]),
+            helper.make_node("ReduceMean", ["word"], ["y"], axes=[1]),
+        ],
+        [("a", *TOKENS), ("b", *TOKENS)],
+        {"words": table(50)},
+    )
+    assert roles(path) == ["ids", "mask"]
+
+
+def test_positions_that_only_turn_queries(tmp_path):
+    """Rotary angles: an outer product with inverse frequencies, then sine and cosine."""
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["h"]),
+            helper.make_node("MatMul", ["h", "w"], ["q"]),
+            helper.make_node("Cast", ["places"], ["p"], to=TensorProto.FLOAT),
+            helper.make_node("Unsqueeze", ["p", "axis"], ["column"]),
+            helper.make_node("MatMul", ["column", "frequencies"], ["angle"]),
+            helper.make_node("Cos", ["angle"], ["cos"]),
+            helper.make_node("Mul", ["q", "cos"], ["y"]),
+        ],
+        [("ids", *TOKENS), ("places", *TOKENS)],
+        {"words": table(50), "w": table(8), "axis": np.array([2]), "frequencies": np.ones((1, 8), np.float32)},
+    )
+    assert roles(path) == ["ids", "position"]
+
+
+def test_lengths_of_a_recurrent_operator(tmp_path):
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["h"]),
+            helper.make_node("Transpose", ["h"], ["steps"], perm=[1, 0, 2]),
+            helper.make_node("Cast", ["n"], ["n32"], to=TensorProto.INT32),
+            helper.make_node("GRU", ["steps", "w", "r", "", "n32"], ["y"], hidden_size=4),
+        ],
+        [("ids", *TOKENS), ("n", TensorProto.INT64, ["batch"])],
+        {"words": table(50), "w": np.zeros((1, 12, 8), np.float32), "r": np.zeros((1, 12, 4), np.float32)},
+    )
+    assert roles(path) == ["ids", "lengths"]
