@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["config", "sentence_transformers", "tokenizer", "triton"]
+__all__ = ["config", "image_processor", "sentence_transformers", "tokenizer", "triton"]
 
 
 def _write(path: Path, content: Any) -> None:
@@ -47,6 +47,11 @@ def config(folder: Path, made: Any, architecture: str) -> None:
     )
     facts = {key: value for key, value in made.to_dict().items() if key in kept}
     _write(folder / "config.json", {"architectures": [architecture], "model_type": made.model_type, **facts})
+
+
+def image_processor(folder: Path, kind: str, *, pads: bool) -> None:
+    """``preprocessor_config.json`` of an image processor."""
+    _write(folder / "preprocessor_config.json", {"do_pad": pads, "do_resize": True, "image_processor_type": kind})
 
 
 def sentence_transformers(folder: Path, *, size: int, mode: str) -> None:

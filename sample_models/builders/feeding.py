@@ -94,6 +94,8 @@ def _one(role: str, port: Port, feeds: Feeds, batch: Batch, roles: Sequence[str]
         return np.zeros((batch.rows, batch.length), dtype=port.dtype)
     if role == "position":
         return (np.maximum(batch.real().cumsum(axis=1) - 1, 0) + (batch.past if "past" in roles else 0)).astype(port.dtype)
+    if role == "pixel_mask":
+        return np.ones([batch.rows, *(batch.past if dim is None else dim for dim in port.shape[1:])], dtype=port.dtype)
     if role == "lengths":
         return batch.real().sum(axis=1).astype(port.dtype)
     if role in ("encoder_states", "features") and is_padded(roles, feeds):

@@ -311,3 +311,94 @@ def _(target: Path) -> None:
     export.torchscript(Tower(encoder), tiny.example(*PAIR), target, outputs=HIDDEN, axes=axes)
     companions.config(target.parent, encoder.config, "RobertaModel")
     companions.tokenizer(target.parent, "RobertaTokenizer", list(PAIR), pad="<pad>")
+
+
+class Detector(torch.nn.Module):
+    """DETR's decoder states; without ``pixel_mask`` the model takes every pixel for real."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = tiny.detr()
+
+    def forward(self, pixel_values: Tensor, pixel_mask: Tensor | None = None) -> Tensor:
+        return self.model(pixel_values, pixel_mask)[0]
+
+
+IMAGE_AXES = {
+    "pixel_values": {0: "batch", 2: "height", 3: "width"},
+    "pixel_mask": {0: "batch", 1: "height", 2: "width"},
+}
+
+
+def detector(target: Path, names: list[str]) -> None:
+    """DETR with the inputs named, beside an image processor that pads."""
+    pixels = torch.linspace(-1, 1, 2 * 3 * 32 * 48).reshape(2, 3, 32, 48)
+    made = {"pixel_values": pixels, "pixel_mask": torch.ones(2, 32, 48, dtype=torch.int64)}
+    given = {name: made[name] for name in names}
+    axes = {name: IMAGE_AXES[name] for name in names}
+    model = Detector()
+    export.torchscript(model, given, target, axes=axes, outputs=HIDDEN, opset=17)
+    companions.config(target.parent, model.model.config, "DetrModel")
+    companions.image_processor(target.parent, "DetrImageProcessor", pads=True)
+
+
+@sample(
+    "inputs/detr_pixel_mask_dropped/model.onnx",
+    "DETR exported without pixel_mask, beside an image processor that pads",
+    "TorchScript, opset 17",
+    {"pixel_values": "pixels"},
+    must=("dropped-input",),
+    feeds=Feeds(past=32),
+)
+def _(target: Path) -> None:
+    detector(target, ["pixel_values"])
+
+
+@sample(
+    "inputs/detr_pixel_mask_kept/model.onnx",
+    "DETR with pixel_mask, beside the same image processor",
+    "TorchScript, opset 17",
+    {"pixel_values": "pixels", "pixel_mask": "pixel_mask"},
+    feeds=Feeds(past=32),
+)
+def _(target: Path) -> None:
+    detector(target, ["pixel_values", "pixel_mask"])
+
+
+@sample(
+    "inputs/tokenizer_merged_mask_left.onnx",
+    "a tokenizer was merged in and its mask not connected: the model takes text and a mask",
+    f"{TS14}, tokenizer merged",
+    {"text": "other", "attention_mask": "mask"},
+    must=("leftover-input",),
+    may=("unused-input",),
+    feeds=None,
+)
+def _(target: Path) -> None:
+    with export.exported(classifier(), tiny.example(*BERT), outputs=["logits"]) as source:
+        export.save_onnx(surgery.merge_tokenizer(onnx.load(source), {"input_ids": 0, "token_type_ids": 1}), target)
+
+
+class Scored(torch.nn.Module):
+    """Puts zero in place of all but the first ``keep`` places of the order."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, keep: Tensor) -> Tensor:
+        logits = self.model(input_ids, attention_mask, token_type_ids)[0]
+        return torch.where(keep.unsqueeze(-1) > logits.argsort(-1), logits, torch.zeros_like(logits))
+
+
+@sample(
+    "inputs/bert_keeps_best.onnx",
+    "BERT classifier that keeps as many of its scores as a further input says",
+    TS14,
+    {**BERT, "keep": "other"},
+    must=("unknown-role",),
+)
+def _(target: Path) -> None:
+    arguments = (*tiny.example(*BERT).values(), torch.tensor([1, 2]))
+    axes = {**dict.fromkeys(BERT, export.BATCH_SEQUENCE), "keep": {0: "batch"}}
+    export.torchscript(Scored(classifier()), arguments, target, names=list(axes), axes=axes, outputs=["logits"])

@@ -22,7 +22,7 @@ class Feeds:
         end_id: what it writes at the last real position, where the model looks for it.
         rows: rows of a batch, where the file does not fix them.
         length: positions per row, where it does not fix them.
-        past: cached positions.
+        past: cached positions; also what any other open axis is, such as the height of an image.
         mask_from_ids: the model itself takes positions that hold the pad id for padding, so that nothing else can stand there.
         mask_keeps: the mask's value at real positions; 0 for a ``key_padding_mask``.
         frames: output positions for a number of input samples, where the model downsamples.

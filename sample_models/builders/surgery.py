@@ -15,7 +15,7 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["cast_to_fp16", "give_default", "rename_inputs", "sort_inputs", "to_fp16", "to_int8", "to_qdq"]
+__all__ = ["cast_to_fp16", "give_default", "merge_tokenizer", "rename_inputs", "sort_inputs", "to_fp16", "to_int8", "to_qdq"]
 
 
 def rename_inputs(model: onnx.ModelProto, names: dict[str, str]) -> onnx.ModelProto:
@@ -32,6 +32,26 @@ def sort_inputs(model: onnx.ModelProto) -> onnx.ModelProto:
     ordered = sorted(model.graph.input, key=lambda port: port.name)
     del model.graph.input[:]
     model.graph.input.extend(ordered)
+    return model
+
+
+def merge_tokenizer(model: onnx.ModelProto, outputs: dict[str, int]) -> onnx.ModelProto:
+    """Makes the graph inputs named from text, by the tokenizer operator of onnxruntime-extensions.
+
+    Args:
+        model: the graph.
+        outputs: which output of the operator stands in place of which graph input.
+    """
+    made = ["", "", ""]
+    for name, at in outputs.items():
+        made[at] = name
+    kept = [port for port in model.graph.input if port.name not in outputs]
+    text = onnx.helper.make_tensor_value_info("text", onnx.TensorProto.STRING, ["batch"])
+    node = onnx.helper.make_node("BertTokenizer", ["text"], made, domain="ai.onnx.contrib", vocab_file="")
+    del model.graph.input[:]
+    model.graph.input.extend([text, *kept])
+    model.graph.node.insert(0, node)
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.contrib", 1))
     return model
 
 

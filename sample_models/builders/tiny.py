@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 import transformers as hf
 
-__all__ = ["VOCAB", "bert", "bert_config", "build", "decoder", "encoder", "example"]
+__all__ = ["VOCAB", "bert", "bert_config", "build", "decoder", "detr", "encoder", "example"]
 
 VOCAB = 100
 _WIDE = 0.3
@@ -92,6 +92,27 @@ def decoder(family: str, attention: str = "eager", *, cache: bool = False) -> to
     model = build(hf.LlamaForCausalLM, config, attention)
     config.return_dict = True  # its head reads its body's output by name
     return model
+
+
+def detr() -> hf.DetrModel:
+    """DETR: a small ResNet, then an encoder and a decoder with four queries."""
+    backbone = hf.ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 8], depths=[1, 1], layer_type="basic", out_features=["stage2"]
+    )
+    sizes = {f"{part}_{size}": count for part in ("encoder", "decoder") for size, count in _DETR.items()}
+    config = hf.DetrConfig(
+        use_timm_backbone=False,
+        use_pretrained_backbone=False,
+        backbone=None,
+        backbone_config=backbone,
+        d_model=16,
+        num_queries=4,
+        **sizes,
+    )
+    return build(hf.DetrModel, config)
+
+
+_DETR = {"layers": 1, "attention_heads": 2, "ffn_dim": 32}
 
 
 def example(*names: str, batch: int = 2, length: int = 7) -> dict[str, torch.Tensor]:

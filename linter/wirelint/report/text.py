@@ -22,7 +22,8 @@ _LABEL_WIDTH = 22
 
 
 def render(report: Report, options: RenderOptions) -> str:
-    """Findings by file, each with how we know, why it matters and how to mend it; then one line that sums up."""
+    """Findings by file, each error and warning with how we know, why it matters and how to mend it; then one line that sums
+    up."""
     lines: list[str] = []
     for model in report.models:
         if _worth_showing(model, options):
@@ -76,8 +77,8 @@ def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
     first, *rest = reflow(finding.message + place, _room(options, label_width)) or [""]
     yield f"  {severity}{_paint(name, _BOLD, options)}{' ' * (label_width - len(name))}  {first}"
     yield from (" " * (2 + _SEVERITY_WIDTH + label_width + 2) + text for text in rest)
-    if options.quiet:
-        return
+    if options.quiet or (finding.severity is Severity.NOTE and not options.verbose):
+        return  # a note is one line; `wirelint explain` has the rest
     for label, text in (
         ("how we know", "\n\n".join(known_lines(finding))),
         ("why it matters", finding.why),

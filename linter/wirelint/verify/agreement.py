@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirelint.verify.compare import Change, Layout, change, worst
 from wirelint.verify.paths import OPTIMISATION_LEVELS, Path
-from wirelint.verify.process import Feed, Runner, RunFailed, Worker
+from wirelint.verify.process import Feed, RunFailed, Runner, Worker
 from wirelint.verify.protocol import Array
 
 if TYPE_CHECKING:

@@ -38,17 +38,18 @@ class Layout:
     def row(self, array: Array, row: int) -> Array:
         """What counts of one row, positions first: ``[real positions, ...]``, or ``[1, ...]`` for a pooled output."""
         if self.axis is None:
-            chosen = array if self.rows is None else np.take(array, row, axis=self.rows)
-            return chosen[None]
+            chosen: Array = array if self.rows is None else np.take(array, row, axis=self.rows)
+            return np.expand_dims(chosen, 0)
         if self.axis.folded:
             sequence = self.axis.sequence
-            moved = np.moveaxis(array, self.axis.at, 0)
-            return moved.reshape(self.scenario.batch, sequence.length, *moved.shape[1:])[row][sequence.real[row]]
+            folded = np.moveaxis(array, self.axis.at, 0)
+            folded = folded.reshape(self.scenario.batch, sequence.length, *folded.shape[1:])
+            return np.compress(sequence.real[row], folded[row], axis=0)
         real = self._real(array.shape[self.axis.at], row)
-        moved = np.moveaxis(array, self.axis.at, 0)
+        moved: Array = np.moveaxis(array, self.axis.at, 0)
         if self.rows is not None:
             moved = np.take(moved, row, axis=self.rows + (self.rows < self.axis.at))
-        return moved if real is None else moved[real]
+        return moved if real is None else np.compress(real, moved, axis=0)
 
     def _real(self, length: int, row: int) -> Array | None:
         assert self.axis is not None
@@ -154,4 +155,4 @@ def _last_place(dtype: np.dtype[Any]) -> float:
     """The relative distance of neighbouring numbers; integers are exact."""
     if dtype.kind in "biu":
         return 1.0
-    return float(ml_dtypes.finfo(dtype).eps)
+    return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]

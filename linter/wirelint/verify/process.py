@@ -188,14 +188,15 @@ class Runner:
         Raises:
             RunFailed: the runtime refuses, crashes or takes too long.
         """
+        names = [feed.names for feed in feeds]
         shapes = [feed.array.shape for feed in feeds] if self.path.static else None
         if self.worker.holds is not self or shapes != self._shapes:
-            self._open(shapes)
-        return self.worker.ask({"do": "run", "names": [feed.names for feed in feeds]}, [feed.array for feed in feeds]).arrays
+            self._open(names, shapes)
+        return self.worker.ask({"do": "run", "names": names}, [feed.array for feed in feeds]).arrays
 
-    def _open(self, shapes: list[tuple[int, ...]] | None) -> None:
+    def _open(self, names: list[tuple[str, ...]], shapes: list[tuple[int, ...]] | None) -> None:
         self.worker.holds = None
-        request = {**self.path.as_dict(), "do": "open", "path": self.model, "expose": self._expose, "shapes": shapes}
+        request = {**self.path.as_dict(), "do": "open", "path": self.model, "expose": self._expose, "names": names, "shapes": shapes}
         self.outputs = self.worker.ask(request).header["outputs"]
         self._shapes, self.worker.holds = shapes, self
 

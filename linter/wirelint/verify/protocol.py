@@ -90,4 +90,5 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _bytes_of(described: dict[str, Any]) -> int:
-    return math.prod(described["shape"]) * _dtype(described["dtype"]).itemsize
+    size: int = math.prod(described["shape"]) * _dtype(described["dtype"]).itemsize
+    return size

@@ -10,7 +10,7 @@ import numpy as np
 from wirelint.shadow.scenario import Sizes
 from wirelint.verify.compare import Change, Layout, change, layout_of, worst
 from wirelint.verify.inputs import Batch, Content, Inputs, Unfeedable
-from wirelint.verify.process import Feed, Runner, RunFailed
+from wirelint.verify.process import Feed, RunFailed, Runner
 from wirelint.verify.protocol import Array
 
 if TYPE_CHECKING:

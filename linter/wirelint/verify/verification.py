@@ -16,7 +16,7 @@ from wirelint.verify.agreement import Agreement, compare_paths, paths_for
 from wirelint.verify.claims import Claim, Status, judge_batch, judge_mask, judge_padding
 from wirelint.verify.inputs import Inputs, Unfeedable
 from wirelint.verify.paths import RUNTIMES, default_path
-from wirelint.verify.process import Feed, Limits, Runner, RunFailed, Worker, require
+from wirelint.verify.process import Feed, Limits, RunFailed, Runner, Worker, require
 from wirelint.verify.trials import SideTrials, fitting, run_side
 
 if TYPE_CHECKING:

@@ -64,7 +64,8 @@ def _with_outputs(path: str, expose: list[str]) -> bytes:
     for name in expose:
         if name in made and name not in present:
             proto.graph.output.append(onnx.ValueInfoProto(name=name))
-    return proto.SerializeToString()
+    made_bytes: bytes = proto.SerializeToString()
+    return made_bytes
 
 
 class _OpenVino:
@@ -76,7 +77,8 @@ class _OpenVino:
         core = ov.Core()
         model = core.read_model(request["path"])
         if request.get("shapes"):
-            model.reshape({port: shape for port, shape in zip(model.inputs, request["shapes"], strict=True)})
+            ports = [model.inputs[at] for at in _ports(model.inputs, request["names"])]
+            model.reshape(dict(zip(ports, request["shapes"], strict=True)))
         self.outputs = [_port_name(port, at) for at, port in enumerate(model.outputs)]
         if request.get("expose"):
             self._expose(model, set(request["expose"]))
@@ -96,14 +98,19 @@ class _OpenVino:
                     self.outputs.append(name)
 
     def run(self, names: list[list[str]], arrays: list[Array]) -> list[Array | None]:
-        ports = self._compiled.inputs
-        fed: dict[int, Any] = {}
-        for at, (own, array) in enumerate(zip(names, arrays, strict=True)):
-            matching = [index for index, port in enumerate(ports) if set(own) & port.get_names()]
-            fed[matching[0] if matching else at] = array
+        fed = dict(zip(_ports(self._compiled.inputs, names), arrays, strict=True))
         # A request that is used again keeps what it computed before: a model that stops early would answer with that.
         result = self._compiled.create_infer_request().infer(fed)
         return [np.array(result[index]) for index in range(len(self.outputs))]
+
+
+def _ports(ports: Any, names: list[list[str]]) -> list[int]:
+    """The port of each input: by name, or by position for one that has none."""
+    found = []
+    for at, own in enumerate(names):
+        matching = [index for index, port in enumerate(ports) if set(own) & port.get_names()]
+        found.append(matching[0] if matching else at)
+    return found
 
 
 def _port_name(port: Any, at: int) -> str:
