@@ -8,6 +8,7 @@ The names are short and say the width in bits: ``f32``, ``i64``, ``bf16``.  ONNX
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -73,7 +74,7 @@ class DType(str, enum.Enum):
         return self.value[0] in "iu" and self is not DType.UNKNOWN
 
     @property
-    def numpy(self) -> np.dtype:  # type: ignore[type-arg]
+    def numpy(self) -> np.dtype[Any]:
         """The numpy type in which elements are computed; sub-byte integers are widened to 8 bits."""
         return _NUMPY[self]
 
@@ -81,7 +82,7 @@ class DType(str, enum.Enum):
     def largest(self) -> float:
         """The largest finite value of a floating type; ``inf`` for the others."""
         if self.is_float and self is not DType.NF4:
-            return float(ml_dtypes.finfo(self.numpy).max)
+            return float(ml_dtypes.finfo(self.numpy).max)  # type: ignore[no-untyped-call]
         return float("inf")
 
 
@@ -92,7 +93,7 @@ _BITS = {
     DType.U1: 1, DType.BOOL: 8, DType.STRING: 0, DType.C64: 64, DType.C128: 128, DType.UNKNOWN: 0,
 }  # fmt: skip
 
-_NUMPY: dict[DType, np.dtype] = {  # type: ignore[type-arg]
+_NUMPY: dict[DType, np.dtype[Any]] = {
     DType.F64: np.dtype(np.float64),
     DType.F32: np.dtype(np.float32),
     DType.F16: np.dtype(np.float16),

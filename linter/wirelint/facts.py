@@ -26,6 +26,8 @@ __all__ = [
     "PaddingFacts",
     "Place",
     "ReductionFacts",
+    "Route",
+    "RouteNode",
     "SequenceFacts",
     "SiteFacts",
     "to_dict",
@@ -71,6 +73,43 @@ class Evidence:
     path: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RouteNode:
+    """One step of a route: an operator, or several that stand for the same step in repeated layers.
+
+    Attributes:
+        kind: ``input``, ``operator``, ``attention``, ``embedding``, ``pooling``, ``end`` (any other use that decides the
+            role) or ``missing`` (an attention site that the route should reach and does not).
+        label: operator type as the file calls it; the name of the input.
+        names: names of the operators, at most three.
+        count: number of operators that it stands for.
+        note: what happens there, in words.
+        broken: something goes wrong there.
+    """
+
+    kind: str
+    label: str
+    names: tuple[str, ...] = ()
+    count: int = 1
+    note: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way of one input to what decides its role, folded: steps that repeat in every layer stand once.
+
+    Attributes:
+        nodes: the first is the input.
+        edges: pairs of indices into ``nodes``; acyclic.
+        left_out: operators on the way that are not shown because there are too many.
+    """
+
+    nodes: tuple[RouteNode, ...] = ()
+    edges: tuple[tuple[int, int], ...] = ()
+    left_out: int = 0
+
+
 @dataclass(slots=True)
 class InputFacts:
     """One graph input.
@@ -100,6 +139,7 @@ class InputFacts:
         table_rows: rows of the largest table that it indexes, or None.
         name_conflicts: its name conventionally stands for another role than it has.
         path: the operators from the input to the consumer that decides the role.
+        route: all ways from the input to what decides the role, for a picture.
         line: XML line.
     """
 
@@ -125,6 +165,7 @@ class InputFacts:
     table_rows: int | None = None
     name_conflicts: bool = False
     path: tuple[str, ...] = ()
+    route: Route = field(default_factory=Route)
     line: int | None = None
 
     @property
@@ -221,6 +262,8 @@ class SiteFacts:
         queries, key_count: the shape in which ``matrix`` was taken.
         matrix: who hears whom in the right-padded row: one string per query, ``#`` for a key that is heard, ``.`` for
             one that is not.
+        padded_queries, padded_keys: which queries and keys of ``matrix`` are padding: ``#`` for padding, ``.`` for none.
+        spoilt_right, spoilt_left: what it reads holds padded content at real positions already, under that padding.
     """
 
     place: Place
@@ -238,6 +281,10 @@ class SiteFacts:
     needs_mask: bool = True
     quantised: bool = False
     matrix: tuple[str, ...] = ()
+    padded_queries: str = ""
+    padded_keys: str = ""
+    spoilt_right: bool = False
+    spoilt_left: bool = False
 
 
 @dataclass(slots=True)

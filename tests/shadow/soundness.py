@@ -1,8 +1,9 @@
 """The claim that shadow execution rests on, as a check: whatever moves in a runtime carries the label of what was changed.
 
 A subject is a model together with a way to run it.  Each element of its inputs gets a bit of its own, a few dozen at a
-time.  The graph is executed on shadows, once with the values known and once with as many of them hidden as it can do
-without.  Then elements are changed, one at a time and several at once, and the runtime says what moved.
+time, or several elements share one, as all padded tokens of a row do.  The graph is executed on shadows, once with the
+values known and once with as many of them hidden as it can do without.  Then the elements of a bit are changed, and the
+runtime says what moved.
 """
 
 from __future__ import annotations
@@ -155,14 +156,14 @@ def places(subject: Subject, limit: int, seed: int) -> list[Place]:
     return made
 
 
-def groups(chunk: Sequence[Place], seed: int, joint: int) -> Iterator[list[Place]]:
-    """Every element alone, then some at once."""
-    for place in chunk:
-        yield [place]
+def shared(every: Sequence[Place], seed: int, joint: int) -> Iterator[list[list[Place]]]:
+    """Elements split into a few groups at random, ``joint`` times; each group is to have one bit."""
     draw = np.random.default_rng(seed)
-    for _ in range(joint if len(chunk) > 1 else 0):
-        size = int(draw.integers(2, len(chunk) + 1))
-        yield [chunk[at] for at in draw.choice(len(chunk), size, replace=False)]
+    for _ in range(joint if len(every) > 1 else 0):
+        count = int(draw.integers(1, 4))
+        owner = draw.integers(0, count + 1, size=len(every))
+        made = [[place for place, at in zip(every, owner, strict=True) if at == group] for group in range(count)]
+        yield [group for group in made if group]
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def check(subject: Subject, *, limit: int = 96, turns: int = 3, joint: int = 4, 
         subject: what to check.
         limit: elements of one input that are changed.
         turns: in how many ways each is changed.
-        joint: how many random sets of elements of each chunk are changed at once.
+        joint: how often the elements are split into a few groups that share a bit.
         seed: of the samples.
     """
     outcome = Outcome()
@@ -232,9 +233,9 @@ def check(subject: Subject, *, limit: int = 96, turns: int = 3, joint: int = 4, 
     outcome.hidden = hideable(subject)
     modes = [(), outcome.hidden] if outcome.hidden else [()]
     every = places(subject, limit, seed)
-    for start in range(0, max(len(every), 1), BITS):
-        chunk = every[start : start + BITS]
-        bits = {place: at for at, place in enumerate(chunk)}
+    alone = [[[place] for place in every[start : start + BITS]] for start in range(0, max(len(every), 1), BITS)]
+    for groups in [*alone, *shared(every, seed, joint)]:
+        bits = {place: at for at, group in enumerate(groups) for place in group}
         claims = []
         for mode in modes:
             shadows = results(subject, execute(subject, bits, mode))
@@ -245,7 +246,7 @@ def check(subject: Subject, *, limit: int = 96, turns: int = 3, joint: int = 4, 
                     outcome.faults.append(f"'{name}' (hidden: {list(mode)}): {wrong}")
         if outcome.faults:
             return outcome
-        for group in groups(chunk, seed + start, joint):
+        for group in groups:
             for turn in range(turns):
                 outcome.checked += compare(subject, claims, base, group, bits, turn, outcome.faults)
                 if outcome.faults:
@@ -262,7 +263,7 @@ def compare(subject, claims, base, group, bits, turn, faults) -> int:
         made = list(subject.execute(feeds))
     except Exception:  # noqa: BLE001 - an index out of range, a shape that does not fit: each runtime says so in its way
         return 0
-    mask = np.bitwise_or.reduce([np.uint64(1 << (FIRST_BIT + bits[place])) for place in group])
+    mask = np.uint64(1 << (FIRST_BIT + bits[group[0]]))
     for mode, shadows in claims:
         for name, shadow, before, after in zip(subject.graph.output_names, shadows, base, made, strict=True):
             at = unheard(shadow, before, after, mask, subject.noise)

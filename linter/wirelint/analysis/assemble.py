@@ -10,6 +10,7 @@ from wirelint.analysis.inputs import input_facts
 from wirelint.analysis.names import best_name, polarity_of_name
 from wirelint.analysis.outputs import output_facts
 from wirelint.analysis.reductions import reduction_facts
+from wirelint.analysis.routes import routes
 from wirelint.analysis.sites import site_facts
 from wirelint.dtypes import DType
 from wirelint.expect import gather, judge
@@ -75,6 +76,8 @@ def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination
     for other in _other_branches(graph, traced, forms, expect):
         _merge(outputs, output_facts(model, traced, other))
     inputs = input_facts(graph, traced)
+    for entry, route in zip(inputs, routes(graph, traced, sites), strict=True):
+        entry.route = route
     facts = ModelFacts(
         path=str(model.path),
         format=model.format,

@@ -12,7 +12,7 @@ from wirelint.graph import Graph, Op, Value
 from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
-from wirelint.shadow.labels import LENGTH
+from wirelint.shadow.labels import LENGTH, NO_LABELS
 from wirelint.shadow.positions import axes_over_positions
 from wirelint.shadow.scenario import Scenario
 from wirelint.shadow.value import Shadow, present
@@ -56,7 +56,7 @@ def _candidate(op: Op, run: Run, scenario: Scenario) -> tuple[int, Shadow] | Non
 
 
 def _real(scenario: Scenario) -> np.uint64:
-    bits = np.uint64(0)
+    bits: np.uint64 = NO_LABELS
     for sequence in scenario.sequences:
         bits |= sequence.part.real[0] | sequence.part.real[1]
     return bits

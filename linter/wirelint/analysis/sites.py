@@ -14,6 +14,7 @@ from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
 from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.shadow.positions import reaches_real
 from wirelint.shadow.scenario import Scenario, Sequence
 from wirelint.shadow.value import HUGE, Array, present
 from wirelint.trace.flow import bits
@@ -215,7 +216,7 @@ def _quantised(view: _View) -> bool:
     if view.exact is None or view.score is None:
         return False
     exact, score = np.broadcast_arrays(_wide(view, view.exact, 0), _wide(view, view.score, 0))
-    chosen = np.ix_(range(len(exact)), view.real_queries(0), view.real_keys(0))
+    chosen = np.ix_(np.arange(len(exact)), view.real_queries(0), view.real_keys(0))
     cells, values = exact[chosen], score[chosen]
     return bool(cells.any()) and bool((np.abs(values[cells]) < HUGE).any())
 
@@ -284,8 +285,21 @@ def _drawn(view: _View) -> tuple[str, ...]:
     queries, keys = view.shape
     if queries > _DRAWN or keys > _DRAWN:
         return ()
-    zero = _wide(view, view.zero, 0).all(axis=0)
+    zero: Array = np.all(_wide(view, view.zero, 0), axis=0)
     return tuple("".join("." if cell else "#" for cell in line) for line in zero)
+
+
+def _marks(padded: Array) -> str:
+    return "".join("#" if cell else "." for cell in padded)
+
+
+def _spoilt(site: Site, scenario: Scenario, run: Run) -> bool:
+    """Padded content stands at real positions of what makes the queries and keys."""
+    for value in (site.query, site.key):
+        shadow = None if value is None else run.values.get(value)
+        if shadow is not None and reaches_real(shadow, scenario):
+            return True
+    return False
 
 
 def _guarded(site: Site) -> bool:
@@ -319,6 +333,7 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
         made.kind = "cross"
     elif _carried(key.reach & ~query.reach, trace) or _carried(query.reach & ~key.reach, trace):
         made.kind = "cross"
+    made.spoilt_right, made.spoilt_left = (_spoilt(site, *execution.sides[side]) for side in ("right", "left"))
     for side, view in views.items():
         if view is None:
             continue
@@ -328,6 +343,8 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
             made.needs_mask = False
         if side == "right":
             made.heard_right, made.matrix = _heard(view), _drawn(view)
+            if made.matrix:
+                made.padded_queries, made.padded_keys = _marks(~view.real_queries(0)), _marks(~view.real_keys(0))
             made.causal = made.kind == "self" and _is_causal(view)
         else:
             made.heard_left = _heard(view)

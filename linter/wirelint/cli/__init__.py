@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("wirelint.cli.explain", "Explain a rule."),
     "compare": ("wirelint.cli.compare", "Show what conversion or optimisation changed."),
     "contract": ("wirelint.cli.contract", "Write down what callers of a model may rely on."),
+    "fix": ("wirelint.cli.fix", "Mend the names of a model's inputs, in a copy."),
     "baseline": ("wirelint.cli.baseline", "Accept today's findings, so that only new ones fail."),
     "config": ("wirelint.cli.config", "Show the settings that hold for a model, and where they come from."),
     "completion": ("wirelint.cli.completion", "Print the shell completion script."),

@@ -26,6 +26,7 @@ _PORT = ["net", "layers", "layer", "output", "port"]
 _LAYER = _PORT[:3]
 _LONGEST_TAG = 10 << 20
 _TAG = re.compile(rb"""<[^\s"'<>/]+(?:\s+[^\s"'<>=]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
+_ATTRIBUTE = re.compile(rb"""\s([^\s"'<>=]+)\s*=\s*(?:"[^"<]*"|'[^'<]*')""")
 _FRIENDLY_NAMES_SERVE = 10
 """Until this version of the IR the names of layers were tensor names too."""
 
@@ -75,7 +76,10 @@ def pieces_of(path: Path, plan: Plan) -> list[Piece]:
     document = parse(path)
     parameters = [layer for layer in document.net.layers if layer.type == "Parameter"]
     names = {
-        entry.index: (entry.new, *(name for name in parameters[entry.index].outputs[0].names if name not in (entry.old, entry.new)))
+        entry.index: (
+            entry.new,
+            *(name for name in parameters[entry.index].outputs[0].names if name not in (entry.old, entry.new)),
+        )
         for entry in plan.renames
     }
     friendly = document.version <= _FRIENDLY_NAMES_SERVE
@@ -85,7 +89,9 @@ def pieces_of(path: Path, plan: Plan) -> list[Piece]:
         finder.run(content)
     except expat.ExpatError as error:
         raise ModelFileError(path, "unreadable", f"the XML is malformed: {error}", error.lineno) from None
-    edits = {finder.ports[index]: ("names", ",".join(name.replace(",", r"\,") for name in named)) for index, named in names.items()}
+    edits = {
+        finder.ports[index]: ("names", ",".join(name.replace(",", r"\,") for name in named)) for index, named in names.items()
+    }
     edits |= {finder.layers[index]: ("name", name) for index, name in layers.items()}
     pieces: list[Piece] = []
     copied = 0
@@ -101,9 +107,9 @@ def pieces_of(path: Path, plan: Plan) -> list[Piece]:
 def _with_attribute(tag: bytes, attribute: str, value: str) -> bytes:
     """A start tag with an attribute set; an attribute that is there keeps its place."""
     text = f"{attribute}={quoteattr(value)}".encode()
-    pattern = re.compile(rb"""(?<=\s)%s\s*=\s*("[^"]*"|'[^']*')""" % attribute.encode())
-    if pattern.search(tag):
-        return pattern.sub(lambda _: text, tag, count=1)
+    for found in _ATTRIBUTE.finditer(tag):
+        if found.group(1) == attribute.encode():
+            return tag[: found.start(1)] + text + tag[found.end() :]
     end = -2 if tag.endswith(b"/>") else -1
     return tag[:end].rstrip() + b" " + text + tag[end:]
 
@@ -139,4 +145,4 @@ class _Finder:
 
         parser.StartElementHandler = start
         parser.EndElementHandler = end
-        parser.Parse(content, True)  # noqa: FBT003 -- expat takes it by position
+        parser.Parse(content, True)

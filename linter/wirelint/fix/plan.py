@@ -23,7 +23,8 @@ _FEEDABLE = frozenset({"ids", "decoder_ids", "mask", "decoder_mask", "segment", 
 """Roles whose inputs callers make for every request: to leave one out by mistake must not be silent."""
 _MADE_FOR = {
     "ids": ("input_ids",), "mask": ("attention_mask",), "segment": ("token_type_ids",), "position": ("position_ids",),
-    "bbox": ("bbox",), "features": ("input_values", "input_features"), "pixels": ("pixel_values",), "pixel_mask": ("pixel_mask",),
+    "bbox": ("bbox",), "features": ("input_values", "input_features"), "pixels": ("pixel_values",),
+    "pixel_mask": ("pixel_mask",),
 }  # fmt: skip
 _IN_DECODER = {
     "decoder_ids": "input_ids", "mask": "encoder_attention_mask", "decoder_mask": "attention_mask",

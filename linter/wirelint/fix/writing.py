@@ -12,10 +12,9 @@ from typing import IO, TYPE_CHECKING
 from wirelint.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from types import TracebackType
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["Pending", "Piece", "Span"]
+__all__ = ["Pending", "Piece", "Span", "pending"]
 
 _CHUNK = 1 << 20
 
@@ -32,28 +31,26 @@ Piece = Span | bytes
 """A part of a new file: bytes of the old one, or others."""
 
 
-@dataclass
-class Pending:
-    """Files that are written under temporary names, and take their places together at :meth:`commit`.
+@contextlib.contextmanager
+def pending(*, force: bool) -> Iterator[Pending]:
+    """Files that are written under temporary names; those that were not committed are removed in the end.
 
-    What was not committed is removed at the end of the ``with`` block.
-
-    Attributes:
+    Args:
         force: files that are there may be replaced.
     """
+    files = Pending(force)
+    try:
+        yield files
+    finally:
+        files.discard()
+
+
+@dataclass
+class Pending:
+    """Files that take their places together at :meth:`commit`; made by :func:`pending`."""
 
     force: bool
     _written: list[tuple[Path, Path]] = field(default_factory=list)
-
-    def __enter__(self) -> Pending:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
-    ) -> None:
-        for temporary, _ in self._written:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
 
     def write(self, source: Path, pieces: Iterable[Piece], target: Path) -> Path:
         """Puts a file together from pieces of another.
@@ -75,7 +72,7 @@ class Pending:
                         _put(held, piece, made)
                 made.flush()
                 os.fsync(made.fileno())
-            temporary.chmod(source.stat().st_mode & 0o777)
+            temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         except OSError as error:
             raise ConfigurationError(f"{target}: can't be written: {error.strerror or error}") from None
         return temporary
@@ -97,6 +94,18 @@ class Pending:
             except OSError as error:
                 raise ConfigurationError(f"{target}: can't be written: {error.strerror or error}") from None
             del self._written[0]
+
+    def discard(self) -> None:
+        """Removes what was not committed."""
+        for temporary, _ in self._written:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
 
 
 def _put(source: IO[bytes], piece: Piece, target: IO[bytes]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = [
     "LENGTH",
@@ -22,16 +23,16 @@ __all__ = [
     "Part",
 ]
 
-NO_LABELS: Final = np.uint64(0)
-LENGTH: Final = np.uint64(1 << 0)
+NO_LABELS: Final[np.uint64] = np.uint64(0)
+LENGTH: Final[np.uint64] = np.uint64(1 << 0)
 """The padded length itself was used in arithmetic (not merely as a shape)."""
-UNMODELLED: Final = np.uint64(1 << 1)
+UNMODELLED: Final[np.uint64] = np.uint64(1 << 1)
 """An operator without a transfer function, or a budget that ran out, stands on the way."""
-SCALE_PADDED: Final = np.uint64(1 << 2)
+SCALE_PADDED: Final[np.uint64] = np.uint64(1 << 2)
 """Padded content, but only through the scale of a dynamic quantiser."""
 SCALE_ROWS: Final = (np.uint64(1 << 3), np.uint64(1 << 4))
 """Row 0, the other rows, but only through the scale of a dynamic quantiser."""
-SHIFTED: Final = np.uint64(1 << 5)
+SHIFTED: Final[np.uint64] = np.uint64(1 << 5)
 """A running sum went over padded positions that were recognised by their id: were they not padding, it would differ."""
 _FIRST_FREE: Final = 6
 
@@ -54,7 +55,8 @@ class Part:
 
     @property
     def every(self) -> np.uint64:
-        return np.bitwise_or.reduce([*self.real, *self.padded, *self.gaps], dtype=np.uint64)  # type: ignore[no-any-return]
+        made: np.uint64 = np.bitwise_or.reduce([*self.real, *self.padded, *self.gaps], dtype=np.uint64)
+        return made
 
 
 class Layout:
@@ -104,7 +106,7 @@ class Layout:
             self.parts[name] = Part(name, real, pads, gaps)
         return self.parts[name]
 
-    def as_structure(self, labels: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def as_structure(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """The labels of a truth value that was computed by looking at concrete ids.
 
         It tells where padding (or an end-of-text id) stands, not what stands in padded positions: those hold the padding
@@ -112,14 +114,14 @@ class Layout:
         """
         if not self._to_structure or not (labels & self.padded).any():
             return labels
-        moved = labels & ~self.padded
+        moved: npt.NDArray[np.uint64] = labels & ~self.padded
         for content, gap in self._to_structure:
             moved = moved | np.where(labels & content, gap, NO_LABELS)
         return moved
 
     def as_scale(self, labels: np.uint64) -> np.uint64:
         """The labels of a quantisation scale that was taken over elements with these labels."""
-        scale = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
+        scale: np.uint64 = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
         if labels & self.padded:
             scale |= SCALE_PADDED
         for row, bit in zip(self.rows, SCALE_ROWS, strict=True):

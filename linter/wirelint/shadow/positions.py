@@ -92,7 +92,7 @@ def at_real_positions(shadow: Shadow, scenario: Scenario, axis: Axis | None, row
     size = shadow.shape[axis.at]
     wide = shadow.spread([axis.at]).labels
     rows = scenario.batch
-    found = NO_LABELS
+    found: np.uint64 = NO_LABELS
     if axis.folded:
         parts = np.moveaxis(wide, axis.at, 0).reshape(rows, axis.sequence.length, -1)
         for row in range(rows):
@@ -140,18 +140,20 @@ def rows_mixed(shadow: Shadow, scenario: Scenario, row_axis: int | None) -> np.u
     if scenario.batch < 2:
         return NO_LABELS
     if row_axis is None:
-        every = present(shadow.labels)
-        return every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
+        every: np.uint64 = present(shadow.labels)
+        both: np.uint64 = every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
+        return both
     wide: Array = np.moveaxis(shadow.spread([row_axis]).labels, row_axis, 0)
     first, rest = present(wide[:1]), present(wide[1:])
     # Labels that an input without a batch axis brings to every row are no mixing.
     shared = _shared(scenario)
-    return (first & layout.rows[1] | rest & layout.rows[0]) & ~shared
+    foreign: np.uint64 = (first & layout.rows[1] | rest & layout.rows[0]) & ~shared
+    return foreign
 
 
 def _shared(scenario: Scenario) -> np.uint64:
     """Labels of inputs that have no batch axis: every row may carry them."""
-    shared = NO_LABELS
+    shared: np.uint64 = NO_LABELS
     for value, shadow in scenario.bindings.items():
         if not (value.shape is not None and shadow.shape and shadow.shape[0] == scenario.batch):
             shared |= present(shadow.labels)

@@ -70,7 +70,7 @@ class Sequence:
 
     def real_of(self, row: int, length: int) -> Array | None:
         """Which positions of an axis of ``length`` are real in a row; None when the axis does not run over this sequence."""
-        own = self.real[min(row, len(self.real) - 1)]
+        own: Array = self.real[min(row, len(self.real) - 1)]
         if length == self.length:
             return own
         if self.past and length == self.past + self.length:
@@ -79,7 +79,8 @@ class Sequence:
             # Downsampled: a frame is real when its whole share of the axis is.
             first = (np.arange(length) * self.length / length).astype(int)
             last = np.minimum(np.ceil((np.arange(length) + 1) * self.length / length).astype(int), self.length) - 1
-            return own[first] & own[last]
+            inside: Array = own[first] & own[last]
+            return inside
         return None
 
 
@@ -380,7 +381,7 @@ def _shared_labels(part: Part, shape: tuple[int, ...]) -> Array:
 def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> Array:
     rows, length = sequence.real.shape
     part = sequence.part
-    grid = np.empty((rows, length), dtype=np.uint64)
+    grid: Array = np.empty((rows, length), dtype=np.uint64)
     for row in range(rows):
         side = 0 if row == 0 else 1
         grid[row] = np.where(sequence.real[row], part.real[side], part.padded[side])
@@ -389,7 +390,8 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
     if len(shape) > 1 and axis != 0:
         dims[0] = rows
         return grid.reshape(dims)
-    return grid[0].reshape(dims)
+    first: Array = grid[0]
+    return first.reshape(dims)
 
 
 def _bind(

@@ -185,7 +185,8 @@ class Shadow:
 
 def present(labels: Array) -> np.uint64:
     """The union of all labels of an array."""
-    return np.bitwise_or.reduce(labels, axis=None, dtype=np.uint64) if labels.size else NO_LABELS  # type: ignore[no-any-return]
+    every: np.uint64 = np.bitwise_or.reduce(labels, axis=None, dtype=np.uint64) if labels.size else NO_LABELS
+    return every
 
 
 def spread(array: Array, shape: Sequence[int]) -> Array:
@@ -198,4 +199,5 @@ def join(array: Array, axes: Sequence[int]) -> Array:
     wide = tuple(axis for axis in axes if array.shape[axis] != 1)
     if not wide:
         return array
-    return np.bitwise_or.reduce(array, axis=wide, keepdims=True)  # type: ignore[no-any-return]
+    made: Array = np.bitwise_or.reduce(array, axis=wide, keepdims=True)
+    return made

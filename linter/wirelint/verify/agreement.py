@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirelint.verify.compare import Change, Layout, change, worst
 from wirelint.verify.paths import OPTIMISATION_LEVELS, Path
-from wirelint.verify.process import Feed, RunFailed, Runner, Worker
+from wirelint.verify.process import Feed, RunError, Runner, Worker
 from wirelint.verify.protocol import Array
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def compare_paths(
     for path in paths:
         try:
             given[path] = Runner(worker, model, path).run(feeds)
-        except RunFailed as error:
+        except RunError as error:
             made.failed[path.name] = str(error)
         else:
             made.ran.append(path.name)

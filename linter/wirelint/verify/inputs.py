@@ -21,7 +21,7 @@ from wirelint.trace.roles import Trace
 from wirelint.verify.process import Feed
 from wirelint.verify.protocol import Array
 
-__all__ = ["Batch", "Content", "Inputs", "Unfeedable"]
+__all__ = ["Batch", "Content", "Inputs", "UnfeedableError"]
 
 _MOST_ELEMENTS = 1 << 27
 _SPECIAL_IDS = 5
@@ -29,7 +29,7 @@ _SPECIAL_IDS = 5
 _MASKS = ("mask", "decoder_mask", "pixel_mask")
 
 
-class Unfeedable(Exception):
+class UnfeedableError(Exception):
     """No inputs can be made for this model; the message says why."""
 
 
@@ -81,32 +81,32 @@ class Inputs:
             counts: real positions of each row, by the role that carries the sequence.
 
         Raises:
-            Unfeedable: an input holds strings or is too large, or the padding does not fit the shapes that the model fixes.
+            UnfeedableError: an input holds strings or is too large, or the padding does not fit the shapes that the model fixes.
         """
         total = 0
         for value in self.graph.inputs:
             if value.dtype in (DType.STRING, DType.UNKNOWN):
                 kind = "text" if value.dtype is DType.STRING else "a type that is not known"
-                raise Unfeedable(f"input '{value.name}' takes {kind}")
+                raise UnfeedableError(f"input '{value.name}' takes {kind}")
             total += math.prod(dim for dim in value.shape or () if isinstance(dim, int))
         if total > _MOST_ELEMENTS:
-            raise Unfeedable(f"its inputs have {total} elements, more than verify feeds")
+            raise UnfeedableError(f"its inputs have {total} elements, more than verify feeds")
         scenario = build(self.graph, self.traced, side, sizes, self.forms, pad_id=self.pad_id, counts=counts)
         for sequence in scenario.sequences:
             wanted = (counts or {}).get(sequence.role)
             if wanted is not None and (len(wanted) != scenario.batch or tuple(sequence.real.sum(axis=1)) != wanted):
-                raise Unfeedable("the model fixes its shapes")
+                raise UnfeedableError("the model fixes its shapes")
         return Batch(scenario)
 
     def longer(self, batch: Batch, by: int = 3) -> Batch:
         """The same rows with more padding.
 
         Raises:
-            Unfeedable: the model fixes its lengths.
+            UnfeedableError: the model fixes its lengths.
         """
         scenario = batch.scenario
         if any(sequence.static for sequence in scenario.sequences):
-            raise Unfeedable("the model fixes its length")
+            raise UnfeedableError("the model fixes its length")
         sizes = scenario.sizes
         # Continuous sequences are strided over: a step that is a multiple of the usual strides leaves frames where they are.
         sizes = replace(sizes, length=sizes.length + by, other=sizes.other + by, frames=sizes.frames + 64)
@@ -116,11 +116,11 @@ class Inputs:
         """The first row without padding and company.
 
         Raises:
-            Unfeedable: the model fixes its length or its batch.
+            UnfeedableError: the model fixes its length or its batch.
         """
         scenario, counts = batch.scenario, {role: numbers[:1] for role, numbers in batch.counts.items()}
         if any(sequence.static for sequence in scenario.sequences):
-            raise Unfeedable("the model fixes its length")
+            raise UnfeedableError("the model fixes its length")
         sizes = replace(scenario.sizes, batch=1)
         own = {"ids": "length", "decoder_ids": "length", "encoder_states": "other", "features": "frames", "pixels": "pixels"}
         for role, (count, *_) in counts.items():

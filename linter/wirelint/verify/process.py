@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-__all__ = ["Feed", "Limits", "RunFailed", "Runner", "Worker", "require"]
+__all__ = ["Feed", "Limits", "RunError", "Runner", "Worker", "require"]
 
 _LONGEST_REASON = 300
 # The folders to import from are given as an argument: '' among them would be the working folder, which holds models and
@@ -30,7 +30,7 @@ _LONGEST_REASON = 300
 _START = "import sys; sys.path[:] = sys.argv[1].split('\\n'); from wirelint.verify.worker import main; main()"
 
 
-class RunFailed(Exception):
+class RunError(Exception):
     """A model can't be loaded or run, or takes too long; the message says why, in one line."""
 
 
@@ -96,7 +96,7 @@ class Worker:
         """The answer to a request.
 
         Raises:
-            RunFailed: the runtime refuses, or the process crashes or takes too long.
+            RunError: the runtime refuses, or the process crashes or takes too long.
         """
         process = self._process or self._start()
         assert process.stdin is not None
@@ -116,13 +116,13 @@ class Worker:
             answer = read_message(process.stdout)
         except ValueError as error:
             self.stop()
-            raise RunFailed(f"its process gave an answer that makes no sense ({error})") from None
+            raise RunError(f"its process gave an answer that makes no sense ({error})") from None
         finally:
             timer.cancel()
         if answer is None:
-            raise RunFailed(self._death(header["do"], late=late.is_set()))
+            raise RunError(self._death(header["do"], late=late.is_set()))
         if not answer.header["ok"]:
-            raise RunFailed(_one_line(answer.header["error"]))
+            raise RunError(_one_line(answer.header["error"]))
         return answer
 
     def capabilities(self) -> list[str]:
@@ -186,7 +186,7 @@ class Runner:
         """The outputs for some inputs; None for one that holds no numbers.
 
         Raises:
-            RunFailed: the runtime refuses, crashes or takes too long.
+            RunError: the runtime refuses, crashes or takes too long.
         """
         names = [feed.names for feed in feeds]
         shapes = [feed.array.shape for feed in feeds] if self.path.static else None

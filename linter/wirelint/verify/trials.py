@@ -9,8 +9,8 @@ import numpy as np
 
 from wirelint.shadow.scenario import Sizes
 from wirelint.verify.compare import Change, Layout, change, layout_of, worst
-from wirelint.verify.inputs import Batch, Content, Inputs, Unfeedable
-from wirelint.verify.process import Feed, RunFailed, Runner
+from wirelint.verify.inputs import Batch, Content, Inputs, UnfeedableError
+from wirelint.verify.process import Feed, RunError, Runner
 from wirelint.verify.protocol import Array
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def fitting(runner: Runner, inputs: Inputs, sizes: Sizes, outputs: Sequence[Outp
         The sizes, and what was refused before, in words.
 
     Raises:
-        RunFailed: none of them runs.
-        Unfeedable: no inputs can be made.
+        RunError: none of them runs.
+        UnfeedableError: no inputs can be made.
     """
     tries = dict.fromkeys([replace(sizes, batch=3) if sizes.batch == 2 else sizes, sizes, replace(sizes, batch=1)])
     refused: list[str] = []
@@ -108,14 +108,14 @@ def fitting(runner: Runner, inputs: Inputs, sizes: Sizes, outputs: Sequence[Outp
         batch = inputs.batch("right", attempt)
         try:
             made = runner.run(inputs.feeds(batch, Content()))
-        except RunFailed as error:
+        except RunError as error:
             refused.append(f"at {_said(batch)}: {error}")
             continue
         wrong = _wrong_rows(made, batch, outputs)
         if not wrong:
             return attempt, refused
         refused.append(f"at {_said(batch)}: {wrong}")
-    raise RunFailed(refused[0])
+    raise RunError(refused[0])
 
 
 def _said(batch: Batch) -> str:
@@ -137,8 +137,8 @@ def run_side(runner: Runner, inputs: Inputs, side: str, sizes: Sizes, outputs: S
     """Runs every trial under one padding side.
 
     Raises:
-        RunFailed: the model does not run with this padding at all.
-        Unfeedable: no inputs can be made.
+        RunError: the model does not run with this padding at all.
+        UnfeedableError: no inputs can be made.
     """
     batch = inputs.batch(side, sizes)
     feeds = inputs.feeds(batch, Content())
@@ -199,7 +199,7 @@ class _Comparison:
         """The outputs, or why there are none."""
         try:
             return self.runner.run(self.inputs.feeds(self.trials.batch, content))
-        except RunFailed as error:
+        except RunError as error:
             return str(error)
 
     def real(self, one: Sequence[Array | None], other: Sequence[Array | None]) -> Trial:
@@ -246,7 +246,7 @@ class _Comparison:
         try:
             batch = make()
             made = self.runner.run(self.inputs.feeds(batch, Content()))
-        except (RunFailed, Unfeedable) as error:
+        except (RunError, UnfeedableError) as error:
             return Trial(failed=str(error))
         found: list[Change | None] = []
         for one, other, layout, fact in zip(self.trials.outputs, made, self.trials.layouts, outputs, strict=True):

@@ -14,9 +14,9 @@ from wirelint.analysis import examine
 from wirelint.formats import load
 from wirelint.verify.agreement import Agreement, compare_paths, paths_for
 from wirelint.verify.claims import Claim, Status, judge_batch, judge_mask, judge_padding
-from wirelint.verify.inputs import Inputs, Unfeedable
+from wirelint.verify.inputs import Inputs, UnfeedableError
 from wirelint.verify.paths import RUNTIMES, default_path
-from wirelint.verify.process import Feed, Limits, RunFailed, Runner, Worker, require
+from wirelint.verify.process import Feed, Limits, RunError, Runner, Worker, require
 from wirelint.verify.trials import SideTrials, fitting, run_side
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _measure(made: Verification, runner: Runner, inputs: Inputs, examined: Exami
     facts = examined.facts
     try:
         sizes, made.refused = fitting(runner, inputs, examined.execution.sizes, facts.outputs)
-    except (RunFailed, Unfeedable) as error:
+    except (RunError, UnfeedableError) as error:
         made.stopped = str(error)
         return None
     first: SideTrials | None = None
@@ -118,7 +118,7 @@ def _measure(made: Verification, runner: Runner, inputs: Inputs, examined: Exami
             break
         try:
             trials = run_side(runner, inputs, side, sizes, facts.outputs)
-        except (RunFailed, Unfeedable) as error:
+        except (RunError, UnfeedableError) as error:
             if side == "right":
                 made.stopped = str(error)
                 return None
@@ -137,7 +137,7 @@ def _compared(worker: Worker, path: str, trials: SideTrials, examined: Examinati
     runtimes = [name for name in RUNTIMES if importlib.util.find_spec(name) is not None]
     capabilities: list[str] = []
     if "openvino" in runtimes:
-        with contextlib.suppress(RunFailed):
+        with contextlib.suppress(RunError):
             capabilities = worker.capabilities()
     facts = examined.facts
     found = paths_for(facts.format, capabilities, runtimes)

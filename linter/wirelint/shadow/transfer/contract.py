@@ -35,7 +35,8 @@ def _heard(live: Array | None, marks: Array, context: Context) -> Array:
     if marks.shape[-1] == 1:
         across = np.swapaxes(marks, -1, -2)
         context.charge(math.prod(np.broadcast_shapes(live.shape, across.shape)))
-        return np.bitwise_or.reduce(np.where(live, across, NO_LABELS), axis=-1, keepdims=True)  # type: ignore[no-any-return]
+        heard: Array = np.bitwise_or.reduce(np.where(live, across, NO_LABELS), axis=-1, keepdims=True)
+        return heard
     bits = [np.uint64(1) << np.uint64(at) for at in range(63) if present(marks) & (np.uint64(1) << np.uint64(at))]
     width = np.broadcast_shapes(live.shape[:-2], marks.shape[:-2])
     context.charge(len(bits) * math.prod(width) * live.shape[-2] * marks.shape[-1])
@@ -90,7 +91,7 @@ def _spoilt(made: Shadow, factor: Shadow, axis: int) -> Shadow:
     def lifted(array: Array) -> Array:
         return array.reshape((1,) * (made.rank - array.ndim) + array.shape)
 
-    nan = lifted(np.isnan(factor.value)).any(axis=axis, keepdims=True)
+    nan: Array = np.any(lifted(np.isnan(factor.value)), axis=axis, keepdims=True)
     value = np.where(nan, np.nan, 0.0).astype(made.dtype.numpy)
     if made.value is not None and made.exact is not None:
         nan, value = nan | made.exact, np.where(nan, value, made.value)
@@ -199,9 +200,10 @@ def einsum(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
         dropped = [at for at, name in enumerate(order) if name not in out]
         if dropped:
             labels = join(made.labels, dropped)
-            kept = [at for at in range(made.rank) if at not in dropped]
-            order = [order[at] for at in kept]
-            made = Shadow.unknown([made.shape[at] for at in kept], dtype, labels.reshape([labels.shape[at] for at in kept]))
+            left_over = [at for at in range(made.rank) if at not in dropped]
+            order = [order[at] for at in left_over]
+            shape = [made.shape[at] for at in left_over]
+            made = Shadow.unknown(shape, dtype, labels.reshape([labels.shape[at] for at in left_over]))
         return [transpose(made, [order.index(name) for name in out])]
     labels = np.zeros((1,) * len(out), dtype=np.uint64)
     for term, operand in zip(terms, given_operands, strict=True):

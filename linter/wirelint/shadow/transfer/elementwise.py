@@ -152,9 +152,9 @@ def infected(made: Shadow, operands: Sequence[Shadow], axes: Sequence[int] = ())
     for operand in operands:
         if operand.value is None or not operand.dtype.is_float:
             continue
-        nan = np.isnan(operand.value)
+        nan: Array = np.isnan(operand.value)
         if nan.any():
-            spoilt = spoilt | lift(nan.any(axis=tuple(axes), keepdims=True) if axes else nan, rank)
+            spoilt = spoilt | lift(np.any(nan, axis=tuple(axes), keepdims=True) if axes else nan, rank)
             anchor = anchor | lift(center(operand, operand.rank)[2], rank)
     if not spoilt.any():
         return made
@@ -359,8 +359,9 @@ def _modulo(x: Array, y: Array, fmod: int) -> Array:
 
 def _power(x: Array, y: Array) -> Array:
     if x.dtype.kind in "iu":
-        return np.power(x.astype(np.float64), y.astype(np.float64))
-    return np.power(x, y.astype(x.dtype, copy=False))
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    made: Array = np.power(x, y.astype(x.dtype, copy=False))
+    return made
 
 
 @transfer("Add", "Sub", "Sum")

@@ -78,7 +78,8 @@ def eye_like(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
     x = given(operands[0])
     if x.rank != 2:
         raise ExecutionError(f"EyeLike of rank {x.rank}")
-    return [_diagonal(*x.shape, op.attrs.get("k", 0), op.attrs.get("dtype") or x.dtype, context)]
+    rows, columns = x.shape
+    return [_diagonal(rows, columns, op.attrs.get("k", 0), op.attrs.get("dtype") or x.dtype, context)]
 
 
 @transfer("Eye")

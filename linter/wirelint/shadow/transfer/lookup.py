@@ -75,7 +75,7 @@ def gather_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
 
     def move(array: Array) -> Array:
         if array.shape[axis] == 1:
-            return array.reshape(array.shape[:axis] + (1,) * (indices.rank - batch) + array.shape[axis + 1 :])
+            return np.reshape(array, array.shape[:axis] + (1,) * (indices.rank - batch) + array.shape[axis + 1 :])
         wide = [max(one, other) for one, other in zip(array.shape, flat.shape, strict=True)]
         wide[axis] = array.shape[axis]
         at = list(wide)
@@ -142,7 +142,7 @@ def gather_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     grid = np.indices(picked.shape[:-1], sparse=True)[:batch] if batch else ()
 
     def move(array: Array) -> Array:
-        where = [np.minimum(np.asarray(at), array.shape[pos] - 1) for pos, at in enumerate(grid)]
+        where: list[Array] = [np.minimum(np.asarray(index), array.shape[pos] - 1) for pos, index in enumerate(grid)]
         where += [np.minimum(at, array.shape[batch + pos] - 1) for pos, at in enumerate(columns)]
         return array[tuple(np.broadcast_arrays(*where))] if where else array
 

@@ -35,7 +35,7 @@ def constant_ints(shadow: Shadow | None, what: str) -> list[int]:
 
 def dynamic_labels(*shadows: Shadow | None) -> np.uint64:
     """The labels that shapes and bounds bring along: all of theirs but the padded length, which is no content."""
-    found = NO_LABELS
+    found: np.uint64 = NO_LABELS
     for shadow in shadows:
         if shadow is not None:
             found |= present(shadow.labels) & ~LENGTH
@@ -180,12 +180,10 @@ def concatenate(parts: Sequence[Shadow], axis: int) -> Shadow:
     labels = parts[0].labels if uniform else glue(marks)
     if all(part.value is None for part in parts):
         return Shadow(tuple(shape), first.dtype, labels)
-    one = (1,) * first.rank
-    blank = np.zeros(one, dtype=first.dtype.numpy), np.zeros(one, dtype=bool), np.zeros(one, dtype=np.uint64)
-    value, exact, anchor = (
-        glue([blank[at] if part.value is None else (part.value, part.exact, part.anchor)[at] for part in parts])  # type: ignore[misc]
-        for at in range(3)
-    )
+    dot = (1,) * first.rank
+    blank = np.zeros(dot, dtype=first.dtype.numpy), np.zeros(dot, dtype=bool), np.zeros(dot, dtype=np.uint64)
+    known = [blank if part.value is None else (part.value, part.exact, part.anchor) for part in parts]
+    value, exact, anchor = (glue([entry[place] for entry in known]) for place in range(3))  # type: ignore[misc]
     return Shadow.partly(shape, first.dtype, labels, value, exact, anchor)
 
 

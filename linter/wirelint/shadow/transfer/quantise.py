@@ -11,7 +11,7 @@ from wirelint.graph import Op
 from wirelint.shadow.transfer.elementwise import center, combine, convert, given, lift
 from wirelint.shadow.transfer.movement import axis_of, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import ExecutionError, Shadow
+from wirelint.shadow.value import Array, ExecutionError, Shadow
 
 __all__: list[str] = []
 
@@ -42,7 +42,7 @@ def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         return [convert(combine(lambda value, step, *_: value / step, parts, x.dtype, keeps_size=False), dtype)]
     low, high = _RANGES.get(dtype, (-np.inf, np.inf))
 
-    def codes(value: np.ndarray, step: np.ndarray, offset: np.ndarray | int = 0) -> np.ndarray:  # type: ignore[type-arg]
+    def codes(value: Array, step: Array, offset: Array | int = 0) -> Array:
         # Runtimes divide in single precision, so that halves fall as they do there.
         single = np.float64 if value.dtype == np.float64 else np.float32
         code = np.rint(value.astype(single) / step.astype(single)).astype(np.float64) + np.asarray(offset).astype(np.float64)
@@ -113,7 +113,7 @@ def fake_quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -
     if levels < 2:
         raise ExecutionError(f"{levels} quantisation levels")
 
-    def requantised(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def requantised(value: Array, a: Array, b: Array, c: Array, d: Array) -> Array:
         lowest, highest = np.minimum(a, b), np.maximum(a, b)
         inner = np.rint((value - a) / np.where(b == a, 1, b - a) * (levels - 1)) / (levels - 1) * (d - c) + c
         return np.where(value <= lowest, c, np.where(value > highest, d, inner))

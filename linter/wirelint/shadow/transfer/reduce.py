@@ -20,7 +20,8 @@ __all__ = ["reduce_over", "without_axes"]
 
 
 def _log_sum_exp(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    return np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
+    made: Array = np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
+    return made
 
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
@@ -53,14 +54,14 @@ def reduce_over(kind: str, x: Shadow, axes: Sequence[int]) -> Shadow:
     value, exact, anchor = wide.value, wide.exact, join(x.anchor, axes)
     assert value is not None and exact is not None
     where = tuple(axes)
-    sure = exact.all(axis=where, keepdims=True)
+    sure: Array = np.all(exact, axis=where, keepdims=True)
     if kind in ("ReduceMax", "ReduceMin") and x.dtype.is_float:
         # An approximate extreme stays an approximate extreme.
         made = _REDUCERS[kind](value, axis=where, keepdims=True)
         reach = _certain_extreme(kind, x, value, made, where)
         return Shadow.partly(shape, x.dtype, labels if reach is None else reach, made, sure, anchor)
     if kind == "ReduceProd":
-        zero = (exact & (value == 0)).any(axis=where, keepdims=True)
+        zero: Array = np.any(exact & (value == 0), axis=where, keepdims=True)
         made = np.where(sure, _REDUCERS[kind](value, axis=where, keepdims=True).astype(x.dtype.numpy), 0)
         return Shadow.partly(shape, x.dtype, labels, made.astype(x.dtype.numpy), sure | zero, np.where(sure, anchor, labels))
     if not sure.any():

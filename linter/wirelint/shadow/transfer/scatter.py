@@ -163,7 +163,8 @@ def _within_reach(data: Shadow, indices: Shadow, picked: Array) -> Array:
         for axis in range(depth)
     )
     np.bitwise_or.at(marks, lead, np.bitwise_or.reduce(wide, axis=-1))
-    return marks.reshape(marks.shape + (1,) * (data.rank - depth))
+    made: Array = marks.reshape(marks.shape + (1,) * (data.rank - depth))
+    return made
 
 
 @transfer("ScatterND")

@@ -1,0 +1,215 @@
+"""The way of each input through the graph to what decides its role, folded so that a person can take it in.
+
+Layers repeat: the mask of a deep encoder reaches as many softmaxes as there are layers, by ways that look alike.  Two
+operators are the same step when they are of one type, do the same and come by the same steps; each step is drawn once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from wirelint.analysis.names import best_name
+from wirelint.analysis.sites import place_of
+from wirelint.facts import Route, RouteNode, SiteFacts
+from wirelint.graph import Graph, Op, Value
+from wirelint.trace.evidence import Observation, Use
+from wirelint.trace.roles import Role, Trace
+
+__all__ = ["routes"]
+
+_MASKS = ("mask", "decoder_mask")
+_NAMED = 3
+_MOST_STEPS = 60
+_MOST_OPERATORS = 20_000
+_STATES = {
+    "absent": "hears padding: nothing hides it",
+    "constant": "hears padding: the mask is a constant",
+    "inverted": "hides what is real and hears what is padding",
+    "noop": "the mask has no effect here",
+    "weak": "hears padding a little: the mask subtracts too little",
+    "query-axis": "the mask acts on queries, not on keys",
+    "not-finite": "turns to NaN",
+}
+"""What a site does when its mask is not effective, in words."""
+_KINDS = {Use.SCORE: "attention", Use.LENGTH: "attention", Use.CACHE: "attention", Use.CROSS: "attention", Use.INDEX: "embedding", Use.WEIGH: "pooling"}
+_ENDS = frozenset(Use) - {Use.BOUND, Use.COMPARE, Use.COUNT}
+"""Uses at which a route ends.  Comparing, counting and reading a bound are steps on the way to another use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What an operator at the end of a route is."""
+
+    kind: str
+    note: str
+    broken: bool = False
+
+
+def routes(graph: Graph, trace: Trace, sites: Sequence[SiteFacts]) -> list[Route]:
+    """The route of every graph input, in order.
+
+    Args:
+        graph: main graph.
+        trace: its trace.
+        sites: the facts about its attention sites, in the trace's order.
+    """
+    state = {site.op: fact for site, fact in zip(trace.sites, sites, strict=True)}
+    return [_route(at, value, trace.roles[at], trace, state) for at, value in enumerate(graph.inputs)]
+
+
+def _route(at: int, value: Value, role: Role, trace: Trace, sites: dict[Op, SiteFacts]) -> Route:
+    ends = _ends(trace.observations.get(at, ()), role, sites)
+    steps = _between(value, ends, _stays(at, trace))
+    first = RouteNode("input", best_name(value) or "(unnamed)", note=role.name if steps else f"{role.name}; nothing reads it", broken=not steps)
+    if role.name in _MASKS and steps and not any(op in ends for op in steps):
+        first = RouteNode("input", first.label, note=f"{role.name}; it reaches no attention", broken=True)
+    folded = _folded(value, steps, ends)
+    nodes, edges = [first, *(node for node, _ in folded)], [(before, after + 1) for after, (_, sources) in enumerate(folded) for before in sources]
+    if len(nodes) > _MOST_STEPS:
+        nodes, edges = _shortest(nodes, edges)
+    left_out = len(folded) + 1 - len(nodes)
+    if role.name in _MASKS:
+        nodes += _unreached(sites, set(steps))
+    return Route(tuple(nodes), tuple(edges), left_out)
+
+
+def _stays(at: int, trace: Trace) -> Callable[[Value], bool]:
+    """Whether a value still speaks about the input's own positions, or is a row that it looked up."""
+    bit = 1 << at
+    return lambda value: bool((trace.flow[value].derived | trace.flow[value].bare) & bit)
+
+
+def _ends(uses: Iterable[Observation], role: Role, sites: dict[Op, SiteFacts]) -> dict[Op, _End]:
+    found: dict[Op, _End] = {}
+    for use in uses:
+        if use.use not in _ENDS or use.op in found:
+            continue
+        kind, note = _KINDS.get(use.use, "end"), use.use.value
+        broken = False
+        if use.use is Use.INDEX:
+            note = f"indexes a table of {use.rows} rows"
+        fact = sites.get(use.op)
+        if fact is not None and use.use is Use.SCORE and role.name in _MASKS:
+            broken = fact.needs_mask and fact.mask in _STATES
+            note = _STATES[fact.mask] if broken else "hides padded keys" if fact.mask == "effective" else note
+        found[use.op] = _End(kind, note, broken)
+    return found
+
+
+def _between(value: Value, ends: dict[Op, _End], stays: Callable[[Value], bool]) -> list[Op]:
+    """The operators on the ways from an input to the ends, each after those before it; all that read it when it has none."""
+    order: dict[Op, None] = {}
+    frontier = deque(op for op, _ in value.consumers)
+    while frontier and len(order) < _MOST_OPERATORS:
+        op = frontier.popleft()
+        if op in order:
+            continue
+        order[op] = None
+        if op not in ends:
+            frontier += [consumer for made in op.outputs if stays(made) for consumer, _ in made.consumers]
+    reached = [op for op in order if op in ends]
+    if not reached:
+        return _sorted(order)
+    wanted: dict[Op, None] = {}
+    back = deque(reached)
+    while back:
+        op = back.popleft()
+        if op not in wanted:
+            wanted[op] = None
+            back += [operand.producer for operand in op.inputs if operand is not None and operand.producer in order]
+    return _sorted(wanted)
+
+
+def _sorted(ops: Iterable[Op]) -> list[Op]:
+    """Operators, each after those among them that it reads."""
+    chosen = dict.fromkeys(ops)
+    waiting = {op: len(set(_before(op, chosen))) for op in chosen}
+    after: dict[Op, list[Op]] = {op: [] for op in chosen}
+    for op in chosen:
+        for before in set(_before(op, chosen)):
+            after[before].append(op)
+    ready, found = deque(op for op, number in waiting.items() if not number), list[Op]()
+    while ready:
+        op = ready.popleft()
+        found.append(op)
+        for later in after[op]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    return found
+
+
+def _before(op: Op, among: dict[Op, None]) -> list[Op]:
+    return [operand.producer for operand in op.inputs if operand is not None and operand.producer in among]
+
+
+def _folded(value: Value, steps: Sequence[Op], ends: dict[Op, _End]) -> list[tuple[RouteNode, list[int]]]:
+    """Steps with the indices of those before them: 0 for the input, 1 for the first step, and so on."""
+    groups: dict[tuple[object, ...], int] = {}
+    members: list[list[Op]] = []
+    sources: list[list[int]] = []
+    group_of: dict[Op, int] = {}
+    chosen = dict.fromkeys(steps)
+    for op in steps:
+        before = {group_of[earlier] + 1 for earlier in _before(op, chosen)}
+        if any(operand is value for operand in op.inputs):
+            before.add(0)
+        key = (op.origin.op_type or op.kind, ends.get(op), tuple(sorted(before)))
+        at = groups.setdefault(key, len(members))
+        if at == len(members):
+            members.append([])
+            sources.append(sorted(before))
+        members[at].append(op)
+        group_of[op] = at
+    return [(_node(own, ends.get(own[0])), before) for own, before in zip(members, sources, strict=True)]
+
+
+def _node(ops: Sequence[Op], end: _End | None) -> RouteNode:
+    names = tuple(place_of(op).name for op in ops[:_NAMED])
+    label = ops[0].origin.op_type or ops[0].kind
+    if end is None:
+        return RouteNode("operator", label, names, len(ops))
+    return RouteNode(end.kind, label, names, len(ops), end.note, end.broken)
+
+
+def _shortest(nodes: list[RouteNode], edges: list[tuple[int, int]]) -> tuple[list[RouteNode], list[tuple[int, int]]]:
+    """Of a route with too many steps, the shortest way to each end, as many ends as fit."""
+    after: dict[int, list[int]] = {}
+    for before, later in edges:
+        after.setdefault(before, []).append(later)
+    back: dict[int, int] = {0: -1}
+    frontier = deque([0])
+    while frontier:
+        at = frontier.popleft()
+        for later in after.get(at, ()):
+            if later not in back:
+                back[later] = at
+                frontier.append(later)
+    ends = [at for at in back if nodes[at].kind not in ("input", "operator")] or list(back)[-1:]
+    ends.sort(key=lambda at: not nodes[at].broken)
+    kept: dict[int, None] = {0: None}
+    for end in ends:
+        way, step = [], end
+        while step not in kept:
+            way.append(step)
+            step = back[step]
+        if len(kept) + len(way) > _MOST_STEPS and len(kept) > 1:
+            continue
+        kept.update(dict.fromkeys(way))
+    order = sorted(kept)[: _MOST_STEPS * 2]
+    place = {at: index for index, at in enumerate(order)}
+    return [nodes[at] for at in order], [(place[back[at]], place[at]) for at in order if at and back[at] in place]
+
+
+def _unreached(sites: dict[Op, SiteFacts], steps: set[Op]) -> list[RouteNode]:
+    """The sites that hear padding and that the mask does not reach, as one node for each thing that is wrong with them."""
+    groups: dict[tuple[str, str], list[Op]] = {}
+    for op, fact in sites.items():
+        if op not in steps and fact.needs_mask and "heard" in (fact.heard_right, fact.heard_left) and fact.mask in _STATES:
+            groups.setdefault((op.origin.op_type or op.kind, fact.mask), []).append(op)
+    return [
+        RouteNode("missing", label, tuple(place_of(op).name for op in ops[:_NAMED]), len(ops), f"not reached; {_STATES[state]}", broken=True)
+        for (label, state), ops in groups.items()
+    ]
