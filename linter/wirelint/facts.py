@@ -598,13 +598,17 @@ class ModelFacts:
         """Names of the outputs that padding reaches on the side on which callers pad."""
         side = "left" if self.expect.pads == "left" else "right"
         return tuple(
-            output.name for output in self.outputs if getattr(output.padding, side) == "leaks" and not getattr(output, f"scale_{side}")
+            output.name
+            for output in self.outputs
+            if getattr(output.padding, side) == "leaks" and not getattr(output, f"scale_{side}")
         )
 
     @property
     def first_leak(self) -> int | None:
         """Index of the first output that padding reaches under right padding."""
-        return next((output.index for output in self.outputs if output.padding.right == "leaks" and not output.scale_right), None)
+        return next(
+            (output.index for output in self.outputs if output.padding.right == "leaks" and not output.scale_right), None
+        )
 
     @property
     def left_only(self) -> tuple[str, ...]:

@@ -98,7 +98,8 @@ def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination
         executed=execution.right[1].stop is None,
         unmodelled=tuple(dict.fromkeys(op.origin.op_type or op.kind for op in execution.right[1].unmodelled)),
         problems=[
-            FileFacts(str(model.path), model.format, problem.rule, problem.message, problem.line, problem.subject) for problem in model.problems
+            FileFacts(str(model.path), model.format, problem.rule, problem.message, problem.line, problem.subject)
+            for problem in model.problems
         ],
     )
     stop = execution.right[1].stop
@@ -234,7 +235,11 @@ def _mask(graph: Graph, traced: Trace, facts: ModelFacts, forms: dict[int, MaskF
             made.used_elsewhere = entry.used and not entry.sites
             break
     compared = [
-        use for role in ("ids", "decoder_ids") for at in traced.inputs_of(role) for use in traced.observations.get(at, ()) if use.use is Use.COMPARE
+        use
+        for role in ("ids", "decoder_ids")
+        for at in traced.inputs_of(role)
+        for use in traced.observations.get(at, ())
+        if use.use is Use.COMPARE
     ]
     id_names = {entry.name for entry in facts.inputs if entry.role in ("ids", "decoder_ids")}
     made.from_ids = any(id_names & set(site.mask_inputs) for site in sites)
@@ -267,7 +272,11 @@ def _sequence(graph: Graph, traced: Trace, execution: Execution) -> SequenceFact
     ]
     if execution.accepted and lengths and not main.static:
         first = lengths[0]
-        made.failed_length, made.failed_at, made.runs = getattr(first.sizes, _open(main.role)), f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'", False
+        made.failed_length, made.failed_at, made.runs = (
+            getattr(first.sizes, _open(main.role)),
+            f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'",
+            False,
+        )
         made.accepted_length = getattr(execution.sizes, _open(main.role))
     return made
 
@@ -283,7 +292,11 @@ def _lengths(sizes: Sizes) -> tuple[int, int, int]:
 
 def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[InputFacts]) -> BatchFacts:
     made = BatchFacts()
-    carriers = [at for at, role in enumerate(traced.roles) if role.name in ("ids", "decoder_ids", "features", "pixels", "encoder_states")]
+    carriers = [
+        at
+        for at, role in enumerate(traced.roles)
+        if role.name in ("ids", "decoder_ids", "features", "pixels", "encoder_states")
+    ]
     for at in carriers[:1]:
         shape = graph.inputs[at].shape
         if shape and len(shape) >= 2:
@@ -303,7 +316,11 @@ def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[Input
 
 def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
     """Token-level inputs that fix an axis which their siblings leave open."""
-    tokens = [entry for entry in inputs if entry.role in ("ids", "mask", "segment", "position") and entry.shape is not None and len(entry.shape) == 2]
+    tokens = [
+        entry
+        for entry in inputs
+        if entry.role in ("ids", "mask", "segment", "position") and entry.shape is not None and len(entry.shape) == 2
+    ]
     found = []
     for axis, name in ((0, "batch"), (1, "sequence")):
         fixed = [entry for entry in tokens if isinstance(entry.shape[axis] if entry.shape else None, int)]
@@ -311,16 +328,27 @@ def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
         for entry in fixed:
             size = entry.shape[axis] if entry.shape else None
             # A position input of one row for the whole batch is broadcast; so is a mask of one row.
-            if free and not (size == 1 and axis == 0 and entry.role in ("position", "mask")) and any(other.role == "ids" for other in free):
+            if (
+                free
+                and not (size == 1 and axis == 0 and entry.role in ("position", "mask"))
+                and any(other.role == "ids" for other in free)
+            ):
                 found.append(f"{entry.shown} fixes the {name} axis at {size}, {free[0].shown} leaves it open")
         sizes = {entry.shape[axis]: entry for entry in reversed(fixed) if entry.shape and entry.shape[axis] != 1}
         if len(sizes) > 1 and not any(entry.role == "past" for entry in inputs):
-            found.append(f"the {name} axis is fixed at " + " and ".join(f"{size} in {entry.shown}" for size, entry in sizes.items()))
+            found.append(
+                f"the {name} axis is fixed at " + " and ".join(f"{size} in {entry.shown}" for size, entry in sizes.items())
+            )
     return tuple(found)
 
 
 def _precision(graph: Graph) -> str:
-    kinds = {value.dtype for op in graph.ops for value in op.outputs if op.kind in ("MatMul", "Conv", "Attention", "MatMulInteger", "Gemm")}
+    kinds = {
+        value.dtype
+        for op in graph.ops
+        for value in op.outputs
+        if op.kind in ("MatMul", "Conv", "Attention", "MatMulInteger", "Gemm")
+    }
     if any(op.kind in ("QuantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "FakeQuantize") for op in graph.walk()):
         return "int8"
     names = {DType.F32: "fp32", DType.F16: "fp16", DType.BF16: "bf16"}

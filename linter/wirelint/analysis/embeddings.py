@@ -47,7 +47,11 @@ def _distinct(lookup: Lookup) -> bool:
         held = table.constant.load(1 << 16)
     except ModelFileError:
         return True
-    return held is None or held.ndim != 2 or bool((np.asarray(held, dtype=np.float64) != np.asarray(held[:1], dtype=np.float64)).any())
+    return (
+        held is None
+        or held.ndim != 2
+        or bool((np.asarray(held, dtype=np.float64) != np.asarray(held[:1], dtype=np.float64)).any())
+    )
 
 
 def _first(shadow: Shadow) -> int:
@@ -59,7 +63,9 @@ def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
     """The facts about every lookup, in the graph's order."""
     made = []
     token_widths = {
-        lookup.width for lookup in trace.lookups if any(trace.roles[at].name in ("ids", "decoder_ids") for at in bits(trace.flow[lookup.index].linear))
+        lookup.width
+        for lookup in trace.lookups
+        if any(trace.roles[at].name in ("ids", "decoder_ids") for at in bits(trace.flow[lookup.index].linear))
     }
     for lookup in trace.lookups:
         state = trace.flow[lookup.index]
@@ -72,7 +78,9 @@ def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
             fact.kind = _KINDS.get(trace.roles[direct[0]].name, "other")
         elif state.derived:
             roles = {trace.roles[at].name for at in bits(state.derived)}
-            fact.index_from = "mask" if "mask" in roles and "ids" not in roles else "ids" if roles & {"ids", "decoder_ids"} else "unknown"
+            fact.index_from = (
+                "mask" if "mask" in roles and "ids" not in roles else "ids" if roles & {"ids", "decoder_ids"} else "unknown"
+            )
             fact.kind = "position" if summed else "other"
         elif not state.reach and shadow is not None:
             numbers = shadow.integers()

@@ -45,7 +45,9 @@ _USUAL = {
 }  # fmt: skip
 
 # Names that the TensorFlow tooling gave for years: odd, but known to every caller of such models.
-_HISTORICAL = re.compile(r"^(Placeholder(_\d+)?|IteratorGetNext|input_(ids|mask)_\d+|segment_ids_\d+|unique_ids_raw_output___\d+)$")
+_HISTORICAL = re.compile(
+    r"^(Placeholder(_\d+)?|IteratorGetNext|input_(ids|mask)_\d+|segment_ids_\d+|unique_ids_raw_output___\d+)$"
+)
 
 # What exporters invent: `onnx::Unsqueeze_1`, `input.3`, `args_0`, `arg0_1`, `Parameter_12`, `x.1`, `17`, `tensor_3`.
 _GENERATED = re.compile(
@@ -68,7 +70,9 @@ def role_of_name(name: str) -> str:
     plain = _plain(name)
     if plain in _BY_NAME:
         return _BY_NAME[plain]
-    if plain.startswith(("past_key_values", "past_key", "past_value", "past.", "past_")) or name.startswith(("past_key_values", "past.")):
+    if plain.startswith(("past_key_values", "past_key", "past_value", "past.", "past_")) or name.startswith(
+        ("past_key_values", "past.")
+    ):
         return "past"
     # A prefix that tells several sequences apart: `query_attention_mask`, `text_input_ids`.
     for known, role in _BY_NAME.items():
@@ -128,7 +132,24 @@ def plain_fit(name: str, role: str) -> bool:
     """A plain name says something about the role: ``sentence_ids`` for ids, ``valid_mask`` for a mask."""
     words = set(re.split(r"[^a-z]+|(?<=[a-z])(?=[A-Z])", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())) - {""}
     hints = {
-        "ids": {"id", "ids", "token", "tokens", "text", "word", "words", "sentence", "sent", "query", "question", "document", "doc", "source", "src", "chars"},
+        "ids": {
+            "id",
+            "ids",
+            "token",
+            "tokens",
+            "text",
+            "word",
+            "words",
+            "sentence",
+            "sent",
+            "query",
+            "question",
+            "document",
+            "doc",
+            "source",
+            "src",
+            "chars",
+        },
         "decoder_ids": {"id", "ids", "token", "tokens", "target", "tgt", "decoder", "prev", "labels"},
         "mask": {"mask", "masks", "padding", "pad", "valid"},
         "decoder_mask": {"mask", "masks", "padding", "pad", "valid"},

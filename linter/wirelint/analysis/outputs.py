@@ -152,7 +152,9 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                 fact.length_right = axis is None and bool(labels & LENGTH) and shadow is not None and shadow.dtype.is_float
                 fact.constant = not trace.flow[value].reach
                 fact.finite = not _has_nan(shadow)
-                fact.rows_by_scale = fact.batch == "independent" and bool(labels & SCALE_ROWS[0]) and bool(labels & SCALE_ROWS[1])
+                fact.rows_by_scale = (
+                    fact.batch == "independent" and bool(labels & SCALE_ROWS[0]) and bool(labels & SCALE_ROWS[1])
+                )
                 if fact.rows_by_scale:
                     fact.batch = "mixes"
         made.append(fact)

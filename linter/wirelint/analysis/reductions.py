@@ -20,7 +20,14 @@ from wirelint.trace.roles import Trace
 
 __all__ = ["reduction_facts"]
 
-_KINDS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceL2": "norm", "GlobalAveragePool": "mean"}
+_KINDS = {
+    "ReduceMean": "mean",
+    "ReduceSum": "sum",
+    "ReduceMax": "max",
+    "ReduceMin": "min",
+    "ReduceL2": "norm",
+    "GlobalAveragePool": "mean",
+}
 _JOINS = ("mean", "sum", "norm", "max", "min")
 _SELECT = {"Gather", "GatherND", "GatherElements", "Slice", "StridedSlice", "Split"}
 
@@ -48,7 +55,11 @@ def _candidate(op: Op, run: Run, scenario: Scenario) -> tuple[int, Shadow] | Non
         return None
     for slot, value in enumerate(op.inputs[:2]):
         shadow = None if value is None else run.values.get(value)
-        if shadow is None or not shadow.dtype.is_float or not present(shadow.labels) & (scenario.layout.padded | _real(scenario)):
+        if (
+            shadow is None
+            or not shadow.dtype.is_float
+            or not present(shadow.labels) & (scenario.layout.padded | _real(scenario))
+        ):
             continue
         if len(axes_over_positions(shadow.shape, scenario)) == 1:
             return slot, shadow
@@ -161,7 +172,12 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
     products = {value for site in trace.sites for value in site.op.outputs}
     made = []
     for op in graph.ops:
-        if op in inside or not op.outputs or op.outputs[0] not in reached or any(value in products for value in op.inputs if value is not None):
+        if (
+            op in inside
+            or not op.outputs
+            or op.outputs[0] not in reached
+            or any(value in products for value in op.inputs if value is not None)
+        ):
             continue
         found = _candidate(op, run, scenario)
         if found is None:

@@ -33,7 +33,14 @@ _STATES = {
     "not-finite": "turns to NaN",
 }
 """What a site does when its mask is not effective, in words."""
-_KINDS = {Use.SCORE: "attention", Use.LENGTH: "attention", Use.CACHE: "attention", Use.CROSS: "attention", Use.INDEX: "embedding", Use.WEIGH: "pooling"}
+_KINDS = {
+    Use.SCORE: "attention",
+    Use.LENGTH: "attention",
+    Use.CACHE: "attention",
+    Use.CROSS: "attention",
+    Use.INDEX: "embedding",
+    Use.WEIGH: "pooling",
+}
 _ENDS = frozenset(Use) - {Use.BOUND, Use.COMPARE, Use.COUNT}
 """Uses at which a route ends.  Comparing, counting and reading a bound are steps on the way to another use."""
 
@@ -62,11 +69,19 @@ def routes(graph: Graph, trace: Trace, sites: Sequence[SiteFacts]) -> list[Route
 def _route(at: int, value: Value, role: Role, trace: Trace, sites: dict[Op, SiteFacts]) -> Route:
     ends = _ends(trace.observations.get(at, ()), role, sites)
     steps = _between(value, ends, _stays(at, trace))
-    first = RouteNode("input", best_name(value) or "(unnamed)", note=role.name if steps else f"{role.name}; nothing reads it", broken=not steps)
+    first = RouteNode(
+        "input",
+        best_name(value) or "(unnamed)",
+        note=role.name if steps else f"{role.name}; nothing reads it",
+        broken=not steps,
+    )
     if role.name in _MASKS and steps and not any(op in ends for op in steps):
         first = RouteNode("input", first.label, note=f"{role.name}; it reaches no attention", broken=True)
     folded = _folded(value, steps, ends)
-    nodes, edges = [first, *(node for node, _ in folded)], [(before, after + 1) for after, (_, sources) in enumerate(folded) for before in sources]
+    nodes, edges = (
+        [first, *(node for node, _ in folded)],
+        [(before, after + 1) for after, (_, sources) in enumerate(folded) for before in sources],
+    )
     if len(nodes) > _MOST_STEPS:
         nodes, edges = _shortest(nodes, edges)
     left_out = len(folded) + 1 - len(nodes)
@@ -210,6 +225,13 @@ def _unreached(sites: dict[Op, SiteFacts], steps: set[Op]) -> list[RouteNode]:
         if op not in steps and fact.needs_mask and "heard" in (fact.heard_right, fact.heard_left) and fact.mask in _STATES:
             groups.setdefault((op.origin.op_type or op.kind, fact.mask), []).append(op)
     return [
-        RouteNode("missing", label, tuple(place_of(op).name for op in ops[:_NAMED]), len(ops), f"not reached; {_STATES[state]}", broken=True)
+        RouteNode(
+            "missing",
+            label,
+            tuple(place_of(op).name for op in ops[:_NAMED]),
+            len(ops),
+            f"not reached; {_STATES[state]}",
+            broken=True,
+        )
         for (label, state), ops in groups.items()
     ]

@@ -30,7 +30,12 @@ _FURTHEST = 60
 
 def place_of(op: Op) -> Place:
     """Where an operator stands, in the file's words."""
-    return Place(op.origin.name or (op.outputs[0].name if op.outputs else ""), op.origin.op_type or op.kind, op.origin.line, op.origin.scope)
+    return Place(
+        op.origin.name or (op.outputs[0].name if op.outputs else ""),
+        op.origin.op_type or op.kind,
+        op.origin.line,
+        op.origin.scope,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,8 @@ def _quantised(view: _View) -> bool:
 
 def _folded(site: Site, trace: Trace, run: Run) -> bool:
     """A term of the scores that no input decides, that is the same for every key, and that comes from a mask: a hugely
-    negative number stands behind it."""
+    negative number stands behind it.
+    """
     for term in site.terms:
         if trace.flow[term].reach:
             continue
@@ -329,9 +335,7 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     learned = not query.reach and bool(key.reach)
     if learned and all(view is None or view.shape[0] == 1 for view in views.values()):
         made.kind = "pooling"
-    elif learned:
-        made.kind = "cross"
-    elif _carried(key.reach & ~query.reach, trace) or _carried(query.reach & ~key.reach, trace):
+    elif learned or _carried(key.reach & ~query.reach, trace) or _carried(query.reach & ~key.reach, trace):
         made.kind = "cross"
     made.spoilt_right, made.spoilt_left = (_spoilt(site, *execution.sides[side]) for side in ("right", "left"))
     for side, view in views.items():
@@ -352,7 +356,9 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     side = "left" if made.causal else "right"
     view, (scenario, run) = views[side], execution.sides[side]
     if view is None:
-        made.needs_mask = any(trace.roles[at].name in ("ids", "decoder_ids", "encoder_states", "features") for at in bits(key.reach))
+        made.needs_mask = any(
+            trace.roles[at].name in ("ids", "decoder_ids", "encoder_states", "features") for at in bits(key.reach)
+        )
         return made
     parts = scenario.layout.parts
     mask_labels = NO_LABELS
@@ -371,4 +377,3 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
         made.fill_dtype = str(site.scores.dtype if not site.fused else site.op.outputs[0].dtype)
     made.fully_masked = _fully_masked(made.fill, made.mask, site)
     return made
-

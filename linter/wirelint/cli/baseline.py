@@ -17,7 +17,7 @@ __all__ = ["command"]
 @click.option("--rules", multiple=True, metavar="DIR", help="A folder with further rules.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Check in this many processes.")
 @click.pass_context
-def command(  # noqa: PLR0917 -- click passes them by name
+def command(
     ctx: click.Context,
     paths: tuple[str, ...],
     output_file: str,

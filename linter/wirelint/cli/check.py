@@ -47,7 +47,7 @@ __all__ = ["command"]
 @click.option("--verbose", "-v", is_flag=True, help="Every model, its inputs and their roles, and what was passed over.")
 @click.option("--debug", is_flag=True, help="Show where wirelint itself failed.")
 @click.pass_context
-def command(  # noqa: PLR0917 -- click passes them by name
+def command(
     ctx: click.Context,
     paths: tuple[str, ...],
     output_format: str,

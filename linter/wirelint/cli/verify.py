@@ -42,7 +42,7 @@ _GIB = 1 << 30
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour the report.")
 @click.option("--debug", is_flag=True, help="Show where wirelint itself failed.")
 @click.pass_context
-def command(  # noqa: PLR0917 -- click passes them by name
+def command(
     ctx: click.Context,
     models: tuple[str, ...],
     output_format: str,

@@ -54,7 +54,9 @@ def load(path: Path) -> Model:
     kind = sniff(path)
     if kind == "lfs-pointer":
         raise ModelFileError(
-            path, "lfs-pointer", "the file is a Git LFS pointer, not the model; fetch it with: git lfs pull --include " + path.name
+            path,
+            "lfs-pointer",
+            "the file is a Git LFS pointer, not the model; fetch it with: git lfs pull --include " + path.name,
         )
     if kind == "openvino-ir":
         from wirelint.formats import openvino

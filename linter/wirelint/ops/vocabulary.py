@@ -71,10 +71,12 @@ def _table() -> dict[str, Signature]:
     def add(family: Family, operands: str, attributes: str, *kinds: str, note: str = "") -> None:
         rows.extend(Signature(kind, family, tuple(operands.split()), tuple(attributes.split()), note) for kind in kinds)
 
+    # fmt: off
     # -- movement ------------------------------------------------------------------------------------------------------
     add(Family.MOVE, "data", "", "Identity")
     add(Family.MOVE, "data shape", "zero_copies", "Reshape",
-        note="zero_copies (default True): a 0 in shape copies the input's dimension at that index; otherwise it means 0. -1 is inferred.")
+        note="zero_copies (default True): a 0 in shape copies the input's dimension at that index; otherwise it "
+        "means 0. -1 is inferred.")
     add(Family.MOVE, "data", "perm", "Transpose", note="perm is always given.")
     add(Family.MOVE, "data axes?", "", "Squeeze", note="without axes every dimension of 1 goes.")
     add(Family.MOVE, "data axes", "", "Unsqueeze")
@@ -88,7 +90,8 @@ def _table() -> dict[str, Signature]:
     add(Family.MOVE, "data starts ends axes? steps?", "", "Slice")
     add(Family.MOVE, "data begin end strides?", "begin_mask end_mask new_axis_mask shrink_axis_mask ellipsis_mask",
         "StridedSlice", note="OpenVINO StridedSlice; each mask a tuple of 0/1, absent means all 0.")
-    add(Family.MOVE, "data pads value? axes?", "mode", "Pad", note="pads: begins then ends; mode constant, reflect, edge or wrap. Negative pads crop.")
+    add(Family.MOVE, "data pads value? axes?", "mode", "Pad",
+        note="pads: begins then ends; mode constant, reflect, edge or wrap. Negative pads crop.")
     add(Family.MOVE, "data", "blocksize mode", "DepthToSpace", "SpaceToDepth")
     add(Family.MOVE, "data lengths", "batch_axis time_axis", "ReverseSequence")
     add(Family.MOVE, "data axes", "", "Flip", note="reverses the order along axes.")
@@ -97,10 +100,12 @@ def _table() -> dict[str, Signature]:
     add(Family.MOVE, "data", "dtype", "Cast", note="dtype: a DType. CastLike and OpenVINO Convert/ConvertLike lower to it.")
     add(Family.MOVE, "data", "dtype", "BitCast")
     add(Family.MOVE, "data roi? scales? sizes?", "mode coordinate_transformation_mode nearest_mode axes antialias", "Resize",
-        note="sizes and scales cover the axes attribute, or all axes without it. nearest_mode simple: up where the axis shrinks, else down.")
+        note="sizes and scales cover the axes attribute, or all axes without it. nearest_mode simple: up where "
+        "the axis shrinks, else down.")
 
     # -- lookups and scatters --------------------------------------------------------------------------------------------
-    add(Family.LOOKUP, "data indices", "axis batch_dims", "Gather", note="batch_dims defaults to 0; negative indices count from the end.")
+    add(Family.LOOKUP, "data indices", "axis batch_dims", "Gather",
+        note="batch_dims defaults to 0; negative indices count from the end.")
     add(Family.LOOKUP, "data indices", "axis", "GatherElements")
     add(Family.LOOKUP, "data indices", "batch_dims", "GatherND")
     add(Family.LOOKUP, "data condition", "axis", "Compress", note="axis None: flattened first.")
@@ -109,11 +114,13 @@ def _table() -> dict[str, Signature]:
     add(Family.SCATTER, "data indices updates", "axis reduction", "ScatterElements", note="reduction none, add, mul, max, min.")
     add(Family.SCATTER, "data indices updates", "reduction", "ScatterND")
     add(Family.SCATTER, "data indices updates axis", "", "ScatterUpdate",
-        note="OpenVINO ScatterUpdate: writes whole slices along axis; updates has data's shape with axis replaced by indices' shape.")
+        note="OpenVINO ScatterUpdate: writes whole slices along axis; updates has data's shape with axis replaced "
+        "by indices' shape.")
     add(Family.LOOKUP, "data grid", "mode padding_mode align_corners", "GridSample")
 
     # -- element-wise ----------------------------------------------------------------------------------------------------
-    add(Family.UNARY, "x", "", "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor",
+    add(Family.UNARY, "x", "", "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf",
+        "Exp", "Floor",
         "HardSwish", "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
         "Softsign", "Sqrt", "Tan", "Tanh", "BitwiseNot")
     add(Family.UNARY, "x", "approximate", "Gelu", note="approximate: none or tanh. FastGelu lowers to Gelu with tanh.")
@@ -140,16 +147,19 @@ def _table() -> dict[str, Signature]:
     add(Family.CONTRACT, "a b a_zero_point? b_zero_point?", "", "MatMulInteger")
     add(Family.CONTRACT, "x*", "equation", "Einsum")
     add(Family.CONTRACT, "x w b?", "strides pads dilations group auto_pad kernel_shape", "Conv",
-        note="w is [out, in / group, *kernel]; OpenVINO GroupConvolution is reshaped to it. ConvInteger lowers to Conv on its data operands.")
+        note="w is [out, in / group, *kernel]; OpenVINO GroupConvolution is reshaped to it. ConvInteger lowers to "
+        "Conv on its data operands.")
     add(Family.CONTRACT, "x w b?", "strides pads dilations group auto_pad kernel_shape output_padding output_shape", "ConvTranspose")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode", "MaxPool")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad", "AveragePool")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode p", "LpPool")
 
     # -- reductions and scans --------------------------------------------------------------------------------------------
-    add(Family.REDUCE, "data axes?", "keepdims noop_with_empty_axes", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+    add(Family.REDUCE, "data axes?", "keepdims noop_with_empty_axes", "ReduceSum", "ReduceMean", "ReduceMax",
+        "ReduceMin", "ReduceProd",
         "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
-        note="keepdims defaults to 1. Global pools lower to them. OpenVINO's logical reductions are ReduceMin/ReduceMax of bools.")
+        note="keepdims defaults to 1. Global pools lower to them. OpenVINO's logical reductions are "
+        "ReduceMin/ReduceMax of bools.")
     add(Family.SCAN, "x axis", "exclusive reverse", "CumSum", "CumProd")
     add(Family.SEARCH, "data", "axis keepdims select_last_index", "ArgMax", "ArgMin")
     add(Family.SEARCH, "x k", "axis largest sorted", "TopK", note="results: values, indices.")
@@ -159,7 +169,8 @@ def _table() -> dict[str, Signature]:
     # -- normalisation, softmax ------------------------------------------------------------------------------------------
     add(Family.NORMALISE, "x scale? bias?", "axis epsilon", "LayerNormalization", note="over axis and all that follow.")
     add(Family.NORMALISE, "x scale?", "axis epsilon", "RMSNormalization", note="over axis and all that follow.")
-    add(Family.NORMALISE, "x axes", "epsilon variance", "MeanVarianceNormalization", note="OpenVINO MVN over axes; variance 0 subtracts the mean only.")
+    add(Family.NORMALISE, "x axes", "epsilon variance", "MeanVarianceNormalization",
+        note="OpenVINO MVN over axes; variance 0 subtracts the mean only.")
     add(Family.NORMALISE, "x axes", "p", "LpNormalization", note="divides by the p-norm over axes (OpenVINO NormalizeL2: p 2).")
     add(Family.NORMALISE, "x scale bias mean var", "epsilon", "BatchNormalization")
     add(Family.NORMALISE, "x scale bias", "epsilon", "InstanceNormalization")
@@ -183,14 +194,18 @@ def _table() -> dict[str, Signature]:
         append: where new keys stand in the cache: "end" (the default), or "row": behind the key_lengths - queries keys that the
         row has there, in front of the cache's padding.""")
     add(Family.ATTENTION, "query key value mask? past_key? past_value? key_lengths?", "", "PackedAttention",
-        note="packed (unpadded) or otherwise unusual fused attention whose operands are known but whose mask form is not modelled.")
+        note="packed (unpadded) or otherwise unusual fused attention whose operands are known but whose mask form "
+        "is not modelled.")
     add(Family.ROTARY, "x cos sin position_ids?", "interleaved rotary_dim num_heads", "RotaryEmbedding",
-        note="x: rank 4 [batch, heads, sequence, size] or rank 3; without position_ids cos and sin are [batch, sequence, size / 2].")
+        note="x: rank 4 [batch, heads, sequence, size] or rank 3; without position_ids cos and sin are [batch, "
+        "sequence, size / 2].")
 
     # -- recurrence --------------------------------------------------------------------------------------------------------
     add(Family.RECURRENT, "x w r b? sequence_lens? initial_h? initial_c?", "direction hidden_size layout", "LSTM",
-        note="layout 0: x is [sequence, batch, size]; 1: [batch, sequence, size], states [batch, directions, size]. results: y, y_h, y_c.")
-    add(Family.RECURRENT, "x w r b? sequence_lens? initial_h?", "direction hidden_size layout", "GRU", "RNN", note="results: y, y_h.")
+        note="layout 0: x is [sequence, batch, size]; 1: [batch, sequence, size], states [batch, directions, "
+        "size]. results: y, y_h, y_c.")
+    add(Family.RECURRENT, "x w r b? sequence_lens? initial_h?", "direction hidden_size layout", "GRU", "RNN",
+        note="results: y, y_h.")
     add(Family.RECURRENT, "x h c w r b?", "hidden_size", "LSTMCell", note="one step; results h, c.")
     add(Family.RECURRENT, "x h w r b?", "hidden_size", "GRUCell", "RNNCell", note="one step; result h.")
 
@@ -218,11 +233,14 @@ def _table() -> dict[str, Signature]:
         body inputs: iteration number, condition, states, one slice (axis kept with length 1 if attribute ``keep_axis`` is True) per scan input.
         body outputs: condition, states, one element per scan output. results: final states, concatenated scan outputs.
         With scan inputs the trip count may be absent. ONNX Loop and Scan, OpenVINO Loop and TensorIterator lower to it.""")
-    add(Family.STATE, "initial?", "variable", "ReadValue", note="the value kept since the last Assign; initial on the first call.")
+    add(Family.STATE, "initial?", "variable", "ReadValue",
+        note="the value kept since the last Assign; initial on the first call.")
     add(Family.STATE, "value", "variable", "Assign")
 
     # -- everything else -----------------------------------------------------------------------------------------------------
-    add(Family.OPAQUE, "any*", "", "Opaque", note="an operator of the file that has no canonical counterpart; origin.op_type says which.")
+    add(Family.OPAQUE, "any*", "", "Opaque",
+        note="an operator of the file that has no canonical counterpart; origin.op_type says which.")
+    # fmt: on
     return {row.kind: row for row in rows}
 
 

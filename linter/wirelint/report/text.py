@@ -23,7 +23,8 @@ _LABEL_WIDTH = 22
 
 def render(report: Report, options: RenderOptions) -> str:
     """Findings by file, each error and warning with how we know, why it matters and how to mend it; then one line that sums
-    up."""
+    up.
+    """
     lines: list[str] = []
     for model in report.models:
         if _worth_showing(model, options):

@@ -69,7 +69,13 @@ class _Runner:
         scenario = build(self.graph, self.trace, side, sizes, forms, pad_id=self.pad_id, branch=self.branch)
         free = scenario.length if scenario.length is not None and scenario.length == sizes.length else None
         done = run(
-            self.graph, scenario.bindings, scenario.layout, length=free, symbols=scenario.symbols, constants=self.constants, watch=self.watch
+            self.graph,
+            scenario.bindings,
+            scenario.layout,
+            length=free,
+            symbols=scenario.symbols,
+            constants=self.constants,
+            watch=self.watch,
         )
         return scenario, done
 
@@ -109,7 +115,13 @@ def _too_short(trace: Trace, scenario: Scenario, done: Run) -> bool:
 
 
 def execute(
-    graph: Graph, trace: Trace, constants: Constants, forms: Mapping[int, MaskForm], *, pad_id: int | None = None, branch: bool = False
+    graph: Graph,
+    trace: Trace,
+    constants: Constants,
+    forms: Mapping[int, MaskForm],
+    *,
+    pad_id: int | None = None,
+    branch: bool = False,
 ) -> Execution:
     """Runs a model right-padded and left-padded, at sizes that it accepts.
 

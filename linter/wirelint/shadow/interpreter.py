@@ -128,7 +128,7 @@ class Constants:
             return 1 if narrow and rank >= 2 and not (rank == 4 and tensor.shape[-1] == tensor.shape[-2]) else _LARGE
         if rank < 2:
             return 1
-        if any(family(op.kind) in _WEIGHTS or family(op.kind) is Family.LOOKUP and not slot for op, slot in value.consumers):
+        if any(family(op.kind) in _WEIGHTS or (family(op.kind) is Family.LOOKUP and not slot) for op, slot in value.consumers):
             return 1
         return _LARGE if tensor.shape[-1] == tensor.shape[-2] else _SMALL
 

@@ -119,13 +119,24 @@ def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]
     """What each axis of an input stands for, by its role and rank."""
     rank = 0 if value.shape is None else len(value.shape)
     if value.shape is None:
-        rank = {"lengths": 1, "cache_position": 1, "past": 4, "pixels": 4, "encoder_states": 3, "features": 3, "bbox": 3, "other": 0}.get(role, 2)
+        rank = {
+            "lengths": 1,
+            "cache_position": 1,
+            "past": 4,
+            "pixels": 4,
+            "encoder_states": 3,
+            "features": 3,
+            "bbox": 3,
+            "other": 0,
+        }.get(role, 2)
     if role in ("ids", "decoder_ids", "segment"):
         return {1: ("length",), 2: ("batch", "length"), 3: ("batch", "one", "length")}.get(rank, ("one",) * rank)
     if role == "position":
         return {1: ("length",), 2: ("batch", "length"), 3: ("one", "batch", "length")}.get(rank, ("one",) * rank)
     if role in ("mask", "decoder_mask"):
-        return {1: ("keys",), 2: ("batch", "keys"), 3: ("batch", "length", "keys"), 4: ("batch", "one", "length", "keys")}.get(rank, ("one",) * rank)
+        return {1: ("keys",), 2: ("batch", "keys"), 3: ("batch", "length", "keys"), 4: ("batch", "one", "length", "keys")}.get(
+            rank, ("one",) * rank
+        )
     if role == "encoder_states":
         return ("batch", *("one",) * (rank - 3), "other", "one") if rank >= 3 else ("batch", "other")[:rank]
     if role == "bbox":
@@ -135,16 +146,24 @@ def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]
     if role == "cache_position":
         return ("length",)
     if role == "past":
-        return {4: ("batch", "heads", "past", "size"), 5: ("two", "batch", "heads", "past", "size"), 3: ("batch", "past", "size")}.get(rank, ("one",) * rank)
+        return {
+            4: ("batch", "heads", "past", "size"),
+            5: ("two", "batch", "heads", "past", "size"),
+            3: ("batch", "past", "size"),
+        }.get(rank, ("one",) * rank)
     if role == "pixels":
-        return ("batch", *("one",) * (rank - 4), "three", "pixels", "pixels") if rank >= 4 else ("batch", "pixels", "pixels")[:rank]
+        return (
+            ("batch", *("one",) * (rank - 4), "three", "pixels", "pixels")
+            if rank >= 4
+            else ("batch", "pixels", "pixels")[:rank]
+        )
     if role == "pixel_mask":
         return ("batch", "pixels", "pixels")[:rank]
     if role == "features":
         convolved = any(use.use is Use.CONVOLVE for use in trace.observations.get(at, ()))
         if rank == 3:
             known = [isinstance(dim, int) for dim in value.shape or ()]
-            channels_first = known[1:] == [True, False] or known[1:] != [False, True] and convolved
+            channels_first = known[1:] == [True, False] or (known[1:] != [False, True] and convolved)
             return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
         return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
     return ("batch", *("one",) * (rank - 1)) if rank else ()
@@ -395,7 +414,16 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
 
 
 def _bind(
-    scenario: Scenario, at: int, role: str, value: Value, shape: tuple[int, ...], trace: Trace, form: MaskForm, constants: dict[str, int], *, branch: bool
+    scenario: Scenario,
+    at: int,
+    role: str,
+    value: Value,
+    shape: tuple[int, ...],
+    trace: Trace,
+    form: MaskForm,
+    constants: dict[str, int],
+    *,
+    branch: bool,
 ) -> Shadow:
     dtype = value.dtype if value.dtype is not DType.UNKNOWN else DType.F32
     sequence = next((entry for entry in scenario.sequences if entry.role == role), None)
@@ -444,7 +472,13 @@ def _second(trace: Trace, scenario: Scenario) -> set[int]:
 
 
 def _ids(
-    scenario: Scenario, sequence: Sequence, shape: tuple[int, ...], dtype: DType, trace: Trace, at: int, constants: dict[str, int]
+    scenario: Scenario,
+    sequence: Sequence,
+    shape: tuple[int, ...],
+    dtype: DType,
+    trace: Trace,
+    at: int,
+    constants: dict[str, int],
 ) -> Shadow:
     """Concrete ids, all different at real positions, the last of them an end-of-text id; the pad id elsewhere.
 
@@ -467,7 +501,9 @@ def _ids(
     if len(shape) > 1:
         dims[0] = len(grid)
     held = grid if len(shape) > 1 else grid[:1]
-    return Shadow.known(np.broadcast_to(held.reshape(dims), shape).astype(dtype.numpy), dtype, _sequence_labels(sequence, shape, axis))
+    return Shadow.known(
+        np.broadcast_to(held.reshape(dims), shape).astype(dtype.numpy), dtype, _sequence_labels(sequence, shape, axis)
+    )
 
 
 def _mask(scenario: Scenario, shape: tuple[int, ...], dtype: DType, part: Part, form: MaskForm, *, encoder: bool) -> Shadow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-
 from wirelint.graph import Graph, Op, Value
 from wirelint.shadow.interpreter import Run
 from wirelint.shadow.positions import reaches_real
@@ -102,5 +101,3 @@ def find_leaks(graph: Graph, scenario: Scenario, run: Run, output: Value) -> lis
     """The entries of padding on the way to one output, each with the chain that leads to it."""
     leaks = Leaks(graph, scenario, run)
     return [Entry(op, leaks.chain(op)) for op in leaks.entries(output)]
-
-

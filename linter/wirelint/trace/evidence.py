@@ -167,7 +167,17 @@ def _cached(value: Value, flow: Flow) -> int:
         op = entry.producer
         if op is None:
             continue
-        if family(op.kind) is Family.MOVE or op.kind in ("Add", "Mul", "Div", "Where", "ScatterND", "ScatterUpdate", "ScatterElements", "Gather", "ReadValue"):
+        if family(op.kind) is Family.MOVE or op.kind in (
+            "Add",
+            "Mul",
+            "Div",
+            "Where",
+            "ScatterND",
+            "ScatterUpdate",
+            "ScatterElements",
+            "Gather",
+            "ReadValue",
+        ):
             frontier += [operand for operand in op.inputs if operand is not None and operand.dtype.is_float]
         elif op.kind in ("If", "Loop"):
             for body in op.bodies.values():
@@ -220,7 +230,7 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
         note(first.derived, Use.COUNT, op)
     elif kind == "If":
         note(first.derived, Use.BRANCH, op)
-    elif kind == "Range" or group is Family.MOVE and kind not in ("Identity", "Concat", "Cast"):
+    elif kind == "Range" or (group is Family.MOVE and kind not in ("Identity", "Concat", "Cast")):
         for slot, state in enumerate(operands if kind == "Range" else operands[1:]):
             note(state.derived, Use.BOUND, op, slot=slot)
     elif group is Family.OPAQUE and op.inputs and op.inputs[0] is not None and op.inputs[0].dtype is DType.STRING:
@@ -236,7 +246,7 @@ def _number(value: Value | None) -> float | None:
             held = value.constant.load(16) if value.constant.size == 1 else None
             return None if held is None else float(held.reshape(-1)[0])
         op = value.producer
-        if op is None or not (op.kind in ("Identity", "Cast", "Expand", "Reshape", "Unsqueeze")):
+        if op is None or op.kind not in ("Identity", "Cast", "Expand", "Reshape", "Unsqueeze"):
             return None
         value = op.inputs[0]
     return None

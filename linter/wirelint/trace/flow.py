@@ -138,7 +138,16 @@ def _control(op: Op, operands: list[State], flow: Flow, integral: int, depth: in
         leaving = body.outputs[1:] if op.kind == "Loop" else body.outputs
         results = [_union([have, flow[value]]) for have, value in zip(results, leaving, strict=False)]
     return [
-        State(state.reach | chosen.reach, state.derived, state.linear, state.shape, state.indexed, state.counted, state.mixed, state.bare)
+        State(
+            state.reach | chosen.reach,
+            state.derived,
+            state.linear,
+            state.shape,
+            state.indexed,
+            state.counted,
+            state.mixed,
+            state.bare,
+        )
         for state in results
     ]
 
@@ -164,7 +173,15 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
     if group is Family.LOOKUP or group is Family.SCATTER:
         return State(every.reach, every.derived, 0, every.shape, 0, every.counted, every.mixed, 0)
     if group in (Family.COMPARE, Family.SEARCH):
-        return State(every.reach, 0 if every.mixed and group is Family.SEARCH else every.derived, 0, every.shape, 0, every.counted, every.mixed)
+        return State(
+            every.reach,
+            0 if every.mixed and group is Family.SEARCH else every.derived,
+            0,
+            every.shape,
+            0,
+            every.counted,
+            every.mixed,
+        )
     if group is Family.SCAN:
         return State(every.reach, every.derived, 0, every.shape, 0, every.counted | every.derived, every.mixed)
     if group is Family.UNARY:
@@ -174,7 +191,7 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
     if group in (Family.BINARY, Family.SELECT, Family.QUANTISE):
         others_free = sum(1 for state in operands if state.reach) == 1
         linear = every.linear if kind in _LINEAR and others_free else 0
-        indexed = every.indexed if others_free or kind == "Add" and not every.mixed else 0
+        indexed = every.indexed if others_free or (kind == "Add" and not every.mixed) else 0
         return State(every.reach, every.derived, linear, every.shape, indexed, every.counted, every.mixed)
     if group is Family.REDUCE:
         return State(every.reach, 0 if every.mixed else every.derived, 0, every.shape, 0, every.counted, every.mixed)
@@ -190,7 +207,7 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
 def is_table(value: Value) -> bool:
     """A constant of rows of numbers: an embedding, or the sines and cosines of positions; quantised ones included."""
     dtype, rank = value.dtype, 2 if value.shape is None else len(value.shape)
-    return rank >= 2 and (dtype.is_float or dtype.is_integer and dtype.bits <= 8)
+    return rank >= 2 and (dtype.is_float or (dtype.is_integer and dtype.bits <= 8))
 
 
 def _gather(op: Op, operands: list[State]) -> State:
@@ -201,4 +218,13 @@ def _gather(op: Op, operands: list[State]) -> State:
         return State(reach, 0, 0, shape, indexed=index.derived, mixed=False)
     if not data.reach:
         return State(reach, index.derived, 0, shape, 0, index.counted)
-    return State(reach, data.derived | index.derived, data.linear, shape, data.indexed, data.counted | index.counted, data.mixed, data.bare)
+    return State(
+        reach,
+        data.derived | index.derived,
+        data.linear,
+        shape,
+        data.indexed,
+        data.counted | index.counted,
+        data.mixed,
+        data.bare,
+    )

@@ -135,7 +135,7 @@ class _Decision:
         for at, uses in indexers.items():
             value = self.graph.inputs[at]
             last = value.shape[-1] if value.shape else None
-            if _rank(value) == 3 and last == 4 or len({entry.op for entry in uses}) >= 4 and _rank(value) == 3 and last is None:
+            if (_rank(value) == 3 and last == 4) or (len({entry.op for entry in uses}) >= 4 and _rank(value) == 3 and last is None):
                 self._give(at, "bbox", 0.95, f"four coordinates per token index tables of {uses[0].rows} rows", uses[0].op)
             else:
                 left.append(at)
@@ -144,20 +144,30 @@ class _Decision:
         for at in list(left):
             if len(left) > 1 and rows[at] <= _SMALL_TABLE and rows[at] < largest:
                 use = indexers[at][0]
-                self._give(at, "segment", 0.95, f"indexes a table of {rows[at]} row{'s' if rows[at] != 1 else ''} beside one of {largest}", use.op)
+                self._give(
+                    at,
+                    "segment",
+                    0.95,
+                    f"indexes a table of {rows[at]} row{'s' if rows[at] != 1 else ''} beside one of {largest}",
+                    use.op,
+                )
                 left.remove(at)
         groups: dict[int, list[int]] = {}
         for at in left:
             groups.setdefault(self._destination(indexers[at]), []).append(at)
         for members in groups.values():
-            ranked = sorted(members, key=lambda at: -self._token_score(at, indexers[at], [rows[other] for other in members if other != at]))
+            ranked = sorted(
+                members, key=lambda at: -self._token_score(at, indexers[at], [rows[other] for other in members if other != at])
+            )
             for place, at in enumerate(ranked):
                 use = max(indexers[at], key=lambda entry: entry.rows)
                 if place == 0:
                     self._give(at, "ids", 0.95 if len(ranked) == 1 else 0.9, f"indexes a table of {use.rows} rows", use.op)
                     ids.append(at)
                 else:
-                    self._give(at, "position", 0.9, f"indexes a second table, of {use.rows} rows, summed with that of the ids", use.op)
+                    self._give(
+                        at, "position", 0.9, f"indexes a second table, of {use.rows} rows, summed with that of the ids", use.op
+                    )
         return ids
 
     def _destination(self, uses: Sequence[Observation]) -> int:
@@ -170,7 +180,17 @@ class _Decision:
                 continue
             seen.add(value)
             for consumer, _ in value.consumers:
-                if consumer.kind in ("MatMul", "LayerNormalization", "RMSNormalization", "ReduceMean", "Conv", "Einsum", "Softmax", "LSTM", "GRU"):
+                if consumer.kind in (
+                    "MatMul",
+                    "LayerNormalization",
+                    "RMSNormalization",
+                    "ReduceMean",
+                    "Conv",
+                    "Einsum",
+                    "Softmax",
+                    "LSTM",
+                    "GRU",
+                ):
                     return id(consumer)
                 if len(seen) < 64:
                     frontier += consumer.outputs
@@ -268,7 +288,11 @@ class _Decision:
             self._give(at, "cache_position", 0.9, "says where new keys and values are written", writes[0].op)
         elif angle and not counts:
             self._give(at, "position", 0.95, "angles are computed from it", angle[0].op)
-        elif lengths and not scores and (rank is None or rank <= 1 or not weighs and rank <= 2 and lengths[0].op.kind in ("LSTM", "GRU", "RNN")):
+        elif (
+            lengths
+            and not scores
+            and (rank is None or rank <= 1 or (not weighs and rank <= 2 and lengths[0].op.kind in ("LSTM", "GRU", "RNN")))
+        ):
             self._give(at, "lengths", 0.95, "says how many steps or keys of each row count", lengths[0].op)
         elif scores or lengths:
             if rank == 1 and any(entry.site is not None for entry in scores):
@@ -304,7 +328,10 @@ class _Decision:
         entry = self.made[at]
         entry.sites = list(dict.fromkeys(use.site for use in scores if use.site is not None))
         value = self.graph.inputs[at]
-        pixels = any(other.dtype.is_float and any(use.rank >= 2 for use in self._uses(place, Use.CONVOLVE)) for place, other in enumerate(self.graph.inputs))
+        pixels = any(
+            other.dtype.is_float and any(use.rank >= 2 for use in self._uses(place, Use.CONVOLVE))
+            for place, other in enumerate(self.graph.inputs)
+        )
         role = "pixel_mask" if pixels and _rank(value) == 3 else "mask"
         where = f"acts on the scores of {len(entry.sites)} of {len(self.sites)} attention sites"
         self._give(at, role, 0.95, where, scores[0].op)
@@ -321,7 +348,11 @@ class _Decision:
             for at in ids:
                 bit = 1 << at
                 foreign = key & ~query
-                if query & bit and not key & bit and (any(foreign >> other & 1 for other in [*sources, *ids]) or site in cached_cross):
+                if (
+                    query & bit
+                    and not key & bit
+                    and (any(foreign >> other & 1 for other in [*sources, *ids]) or site in cached_cross)
+                ):
                     self.made[at].name = "decoder_ids"
                     self.made[at].reasons.insert(0, Reason("asks the keys of another sequence", "decoder_ids", site.op))
         decoders = [at for at in ids if self.made[at].name == "decoder_ids"]
@@ -330,7 +361,9 @@ class _Decision:
             return
         bit = sum(1 << at for at in decoders)
         for at in masks:
-            own = [site for site in self.made[at].sites if self.flow[site.query].reach & bit and self.flow[site.key].reach & bit]
+            own = [
+                site for site in self.made[at].sites if self.flow[site.query].reach & bit and self.flow[site.key].reach & bit
+            ]
             if own and len(own) == len(self.made[at].sites):
                 self.made[at].name = "decoder_mask"
                 self.made[at].reasons.insert(0, Reason("acts where the decoder attends to itself", "decoder_mask", own[0].op))
@@ -347,7 +380,7 @@ class _Decision:
         tokens = [at for at, role in enumerate(self.made) if role.name in ("ids", "decoder_ids")]
         for at, value in enumerate(self.graph.inputs):
             role = self.made[at]
-            if role.reasons or value.default is not None and value.dtype.is_float:
+            if role.reasons or (value.default is not None and value.dtype.is_float):
                 continue
             shape_only = any(self.flow[entry].shape >> at & 1 for op in self._readers(value) for entry in op.outputs)
             basis = "shape" if shape_only else "elimination"
@@ -362,13 +395,22 @@ class _Decision:
             if tokens and integral and _rank(value) == 1:
                 self._give(at, "lengths", 0.4, "nothing reads it; it has one number per row", None, basis)
             elif tokens and like and (not integral or not has & {"mask"} or not self._masked()):
-                self._give(at, "mask", 0.5, "only its shape is read" if shape_only else "nothing reads it; the model has no other mask", None, basis)
+                self._give(
+                    at,
+                    "mask",
+                    0.5,
+                    "only its shape is read" if shape_only else "nothing reads it; the model has no other mask",
+                    None,
+                    basis,
+                )
             elif tokens and like and integral and "segment" not in has:
                 self._give(at, "segment", 0.4, "nothing reads it; the model has a mask but no segments", None, basis)
             elif tokens and like and integral and "position" not in has:
                 self._give(at, "position", 0.3, "nothing reads it; the model has a mask and segments", None, basis)
             elif not role.reasons:
-                role.reasons.append(Reason("only its shape is read" if shape_only else "nothing that says what it is reads it", "other"))
+                role.reasons.append(
+                    Reason("only its shape is read" if shape_only else "nothing that says what it is reads it", "other")
+                )
                 role.basis = basis
 
     def _masked(self) -> bool:
@@ -385,4 +427,6 @@ def _alike(value: Value, other: Value) -> bool:
         return True
     if len(value.shape) != len(other.shape):
         return False
-    return all(not isinstance(a, int) or not isinstance(b, int) or a == b for a, b in zip(value.shape, other.shape, strict=True))
+    return all(
+        not isinstance(a, int) or not isinstance(b, int) or a == b for a, b in zip(value.shape, other.shape, strict=True)
+    )

@@ -151,7 +151,13 @@ def _spelled_out(op: Op) -> Value | None:
     above, below = op.inputs[0].producer, op.inputs[1].producer
     while below is not None and below.kind in ("Identity", "Cast", "Max", "Clip", "Add") and below.inputs[0] is not None:
         below = below.inputs[0].producer
-    if above is None or below is None or above.kind != "Exp" or below.kind != "ReduceSum" or below.inputs[0] is not op.inputs[0]:
+    if (
+        above is None
+        or below is None
+        or above.kind != "Exp"
+        or below.kind != "ReduceSum"
+        or below.inputs[0] is not op.inputs[0]
+    ):
         return None
     return above.inputs[0]
 
@@ -172,7 +178,9 @@ def _site(op: Op, flow: Flow) -> Site | None:
         query, key, value, mask, _, _, ends, starts, bias = operands[:9]
         if query is None:
             return None
-        return Site(op, query, query, key, value, tuple(term for term in (mask, ends, starts, bias) if term is not None), fused=True)
+        return Site(
+            op, query, query, key, value, tuple(term for term in (mask, ends, starts, bias) if term is not None), fused=True
+        )
     scores = op.inputs[0] if op.kind == "Softmax" else _spelled_out(op)
     if scores is None:
         return None

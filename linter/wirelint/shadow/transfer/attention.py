@@ -62,7 +62,10 @@ def _repeated(x: Shadow, heads: int) -> Shadow:
         return x
     if heads % have:
         raise ExecutionError(f"{heads} query heads share {have} key heads")
-    return reshape(expand(reshape(x, [batch, have, 1, length, size]), [batch, have, heads // have, length, size]), [batch, heads, length, size])
+    return reshape(
+        expand(reshape(x, [batch, have, 1, length, size]), [batch, have, heads // have, length, size]),
+        [batch, heads, length, size],
+    )
 
 
 def _bias(keeps: Any, fill: float, dtype: DType, labels: Any) -> Shadow:
@@ -120,7 +123,14 @@ def _mask_bias(mask: Shadow, op: Op, dtype: DType) -> Shadow:
     """The mask operand as a term of the scores, of rank 4."""
     mask = reshape(mask, [1] * (4 - mask.rank) + list(mask.shape)) if mask.rank < 4 else mask
     if mask.dtype is not DType.BOOL:
-        return Shadow(mask.shape, dtype, mask.labels, None if mask.value is None else mask.value.astype(dtype.numpy), mask.exact, mask.anchor)
+        return Shadow(
+            mask.shape,
+            dtype,
+            mask.labels,
+            None if mask.value is None else mask.value.astype(dtype.numpy),
+            mask.exact,
+            mask.anchor,
+        )
     with np.errstate(over="ignore"):
         fill = np.asarray(op.attrs.get("mask_fill", -np.inf)).astype(dtype.numpy)
     kept = Shadow.known(np.zeros((1, 1, 1, 1)), dtype)

@@ -18,7 +18,6 @@ from wirelint.shadow.value import Array, ExecutionError, Shadow, join, present
 __all__ = ["matmul"]
 
 
-
 def _heard(live: Array | None, marks: Array, context: Context) -> Array:
     """For each (i, j): the union over k of ``marks[k, j]`` where ``live[i, k]``.
 
@@ -149,7 +148,9 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[s
     names = left.split(",")
     if len(names) != len(ranks):
         raise ExecutionError(f"einsum {equation} with {len(ranks)} operands")
-    widest = max((rank - len(name.replace("...", "")) for name, rank in zip(names, ranks, strict=True) if "..." in name), default=0)
+    widest = max(
+        (rank - len(name.replace("...", "")) for name, rank in zip(names, ranks, strict=True) if "..." in name), default=0
+    )
 
     def expanded(name: str, rank: int | None) -> list[str]:
         head, dots, tail = name.partition("...")
@@ -160,7 +161,9 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[s
     if arrow:
         return operands, expanded(right, None)
     letters = "".join(names).replace(".", "")
-    return operands, [f".{at}" for at in range(widest)] + sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+    return operands, [f".{at}" for at in range(widest)] + sorted(
+        letter for letter in set(letters) if letters.count(letter) == 1
+    )
 
 
 @transfer("Einsum")
@@ -209,7 +212,9 @@ def einsum(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
     for term, operand in zip(terms, given_operands, strict=True):
         kept = [name for name in out if name in term]
         repeated = len(set(term)) != len(term)
-        marks = join(operand.labels, range(operand.rank) if repeated else [at for at, name in enumerate(term) if name not in out])
+        marks = join(
+            operand.labels, range(operand.rank) if repeated else [at for at, name in enumerate(term) if name not in out]
+        )
         if repeated:
             labels = labels | marks.reshape((1,) * len(out))
             continue

@@ -96,7 +96,12 @@ def _typed(value: Any, dtype: DType) -> Array:
 
 
 def combine(
-    function: _Numbers, operands: Sequence[Shadow], dtype: DType, *, keeps_size: bool, labels_of: Callable[[Array], Array] | None = None
+    function: _Numbers,
+    operands: Sequence[Shadow],
+    dtype: DType,
+    *,
+    keeps_size: bool,
+    labels_of: Callable[[Array], Array] | None = None,
 ) -> Shadow:
     """Joins operands element by element.
 
@@ -199,7 +204,9 @@ def _scaled(a: Shadow, b: Shadow, made: Shadow) -> Shadow | None:
             value, exact, anchor = center(near, made.rank)
             factor_value, _, factor_anchor = center(factor, made.rank)
             product = _typed(value * factor_value, made.dtype)
-            return Shadow.partly(made.shape, made.dtype, made.labels, product, np.broadcast_to(exact, product.shape), anchor | factor_anchor)
+            return Shadow.partly(
+                made.shape, made.dtype, made.labels, product, np.broadcast_to(exact, product.shape), anchor | factor_anchor
+            )
     return None
 
 
@@ -298,7 +305,9 @@ def clip(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sh
             x = _extreme(function, x, bound)
     if x.dtype.is_integer and x.is_exact:
         # Clipping ids to 0..1 asks where padding stands, as comparing them does.
-        labels = context.layout.as_structure(x.labels) if x.value is not None and x.value.size and np.max(x.value) <= 1 else x.labels
+        labels = (
+            context.layout.as_structure(x.labels) if x.value is not None and x.value.size and np.max(x.value) <= 1 else x.labels
+        )
         x = Shadow(x.shape, x.dtype, labels, x.value, x.exact, labels)
     return [x]
 
@@ -395,12 +404,21 @@ def div(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sha
     if zero is None or y.is_exact:
         return [made]
     # A zero stays zero whatever finite number other than zero divides it.
-    hidden = lift(zero, rank) & ~lift(y.exact & (y.value == 0), rank) if y.value is not None and y.exact is not None else lift(zero, rank)
+    hidden = (
+        lift(zero, rank) & ~lift(y.exact & (y.value == 0), rank)
+        if y.value is not None and y.exact is not None
+        else lift(zero, rank)
+    )
     labels = np.where(hidden, lift(x.labels, rank), made.labels)
     value, exact, anchor = center(made, rank)
     return [
         Shadow.partly(
-            made.shape, made.dtype, labels, np.where(hidden, _typed(0, made.dtype), value), exact | hidden, np.where(hidden, labels, anchor)
+            made.shape,
+            made.dtype,
+            labels,
+            np.where(hidden, _typed(0, made.dtype), value),
+            exact | hidden,
+            np.where(hidden, labels, anchor),
         )
     ]
 
@@ -457,7 +475,7 @@ def compare(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
         return context.layout.as_structure(labels & ~LENGTH) if exact else labels & ~LENGTH
 
     made = combine(_COMPARE[op.kind], [x, y], DType.BOOL, keeps_size=False, labels_of=labels_of)
-    if exact or x.value is None and y.value is None or op.kind in ("Equal", "NotEqual"):
+    if exact or (x.value is None and y.value is None) or op.kind in ("Equal", "NotEqual"):
         return [made]
     # A hugely negative number is less than any ordinary one.
     rank = made.rank
@@ -472,14 +490,16 @@ def compare(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     told = sure & ~known
     labels = np.where(told, xa | ya, made.labels)
     return [
-        Shadow.partly(made.shape, DType.BOOL, labels, np.where(told, verdict, value), known | told, np.where(told, xa | ya, anchor))
+        Shadow.partly(
+            made.shape, DType.BOOL, labels, np.where(told, verdict, value), known | told, np.where(told, xa | ya, anchor)
+        )
     ]
 
 
 def _logical(kind: str, x: Shadow, y: Shadow) -> Shadow:
     functions: dict[str, _Numbers] = {"And": np.logical_and, "Or": np.logical_or, "Xor": np.logical_xor}
     made = combine(functions[kind], [x, y], DType.BOOL, keeps_size=False)
-    if kind == "Xor" or x.value is None and y.value is None:
+    if kind == "Xor" or (x.value is None and y.value is None):
         return made
     rank = made.rank
     absorbing = kind == "Or"

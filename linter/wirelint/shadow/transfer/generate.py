@@ -25,7 +25,11 @@ def shape_of(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
     """A shape depends on no element; the padded length in it is marked, so that arithmetic with it can be followed."""
     x = given(operands[0])
     dims = np.asarray(x.shape, dtype=np.int64)[op.attrs.get("start", 0) : op.attrs.get("end")]
-    labels = np.where(dims == context.length, LENGTH, NO_LABELS) if context.length is not None else np.zeros(dims.shape, dtype=np.uint64)
+    labels = (
+        np.where(dims == context.length, LENGTH, NO_LABELS)
+        if context.length is not None
+        else np.zeros(dims.shape, dtype=np.uint64)
+    )
     return [Shadow.known(dims, DType.I64, labels)]
 
 

@@ -139,7 +139,7 @@ def gather_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     context.charge(math.prod(indices.shape[:-1]) * max(1, math.prod(x.labels.shape[batch + depth :])))
     picked = indices.full_value()
     columns = [_wrapped(picked[..., at], x.shape[batch + at]) for at in range(depth)]
-    grid = np.indices(picked.shape[:-1], sparse=True)[:batch] if batch else ()
+    grid: tuple[Array, ...] = np.indices(picked.shape[:-1], sparse=True)[:batch] if batch else ()
 
     def move(array: Array) -> Array:
         where: list[Array] = [np.minimum(np.asarray(index), array.shape[pos] - 1) for pos, index in enumerate(grid)]
@@ -147,4 +147,3 @@ def gather_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
         return array[tuple(np.broadcast_arrays(*where))] if where else array
 
     return [x.moved(shape, move).joined(marks)]
-

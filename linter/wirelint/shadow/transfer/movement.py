@@ -529,4 +529,3 @@ def read_value(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
 @transfer("Assign")
 def assign(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     return [given(operands[0])]
-

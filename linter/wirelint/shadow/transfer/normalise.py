@@ -35,7 +35,9 @@ def layer_norm(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
             made = made.joined(extra.labels.reshape((1,) * (x.rank - extra.rank) + extra.labels.shape))
     if len(op.outputs) == 1:
         return [made]
-    statistic = Shadow(tuple(dim if at < axis else 1 for at, dim in enumerate(x.shape)), x.dtype, join(x.labels, range(axis, x.rank)))
+    statistic = Shadow(
+        tuple(dim if at < axis else 1 for at, dim in enumerate(x.shape)), x.dtype, join(x.labels, range(axis, x.rank))
+    )
     return [made, *([statistic] * (len(op.outputs) - 1))]
 
 
@@ -100,7 +102,9 @@ def softmax(x: Shadow, axes: Sequence[int]) -> Shadow:
     value = np.where(lost, np.nan, 0.0).astype(x.dtype.numpy)
     if x.is_exact:
         with np.errstate(all="ignore"):
-            wide = np.broadcast_to(score, np.broadcast_shapes(score.shape, tuple(x.shape[at] if at in axes else 1 for at in range(x.rank))))
+            wide = np.broadcast_to(
+                score, np.broadcast_shapes(score.shape, tuple(x.shape[at] if at in axes else 1 for at in range(x.rank)))
+            )
             weight = np.exp(wide - highest)
             value = (weight / weight.sum(axis=axes, keepdims=True)).astype(x.dtype.numpy)
         return Shadow(x.shape, x.dtype, labels, value, np.ones((1,) * x.rank, dtype=bool), labels)

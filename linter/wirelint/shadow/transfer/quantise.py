@@ -73,7 +73,7 @@ def dequantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
         lambda code, step, offset=0: (code.astype(np.float64) - np.asarray(offset).astype(np.float64)) * step.astype(np.float64),
         parts, dtype, keeps_size=False,
     )  # fmt: skip
-    if made.is_exact or x.value is None or x.exact is None or point is not None and not point.is_exact:
+    if made.is_exact or x.value is None or x.exact is None or (point is not None and not point.is_exact):
         return [made]
     # The code of zero is zero whatever the scale is.
     offset = np.zeros((1,) * x.rank) if point is None else center(point, x.rank)[0]
@@ -84,7 +84,12 @@ def dequantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
     labels = np.where(zero, lift(x.labels, x.rank), made.labels)
     return [
         Shadow.partly(
-            made.shape, dtype, labels, np.where(zero, 0, value).astype(dtype.numpy), exact | zero, np.where(zero, labels, anchor)
+            made.shape,
+            dtype,
+            labels,
+            np.where(zero, 0, value).astype(dtype.numpy),
+            exact | zero,
+            np.where(zero, labels, anchor),
         )
     ]
 

@@ -168,7 +168,9 @@ def top_k(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
         raise ExecutionError(f"the {k} largest of {x.shape[axis]}", [k])
     labels = join(x.labels, [axis]) | dynamic_labels(operands[1])
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    if not x.is_exact or not op.attrs.get("sorted", 1) or _undefined(x.full_value()):  # without an order the runtime chooses one
+    if (
+        not x.is_exact or not op.attrs.get("sorted", 1) or _undefined(x.full_value())
+    ):  # without an order the runtime chooses one
         return [Shadow(shape, x.dtype, labels), Shadow(shape, DType.I64, labels)]
     value = x.full_value()
     context.charge(x.size * max(1, int(math.log2(x.size + 1))))
@@ -176,9 +178,15 @@ def top_k(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
     order = np.argsort(keys, axis=axis, kind="stable").take(range(k), axis=axis)
     picked = np.take_along_axis(value, order, axis=axis)
     sure = np.ones((1,) * x.rank, dtype=bool)
-    return [Shadow(shape, x.dtype, labels, picked, sure, labels), Shadow(shape, DType.I64, labels, order.astype(np.int64), sure, labels)]
+    return [
+        Shadow(shape, x.dtype, labels, picked, sure, labels),
+        Shadow(shape, DType.I64, labels, order.astype(np.int64), sure, labels),
+    ]
 
 
 def _descending(value: Array) -> Array:
-    return -value.astype(np.float64) if value.dtype.kind in "fb" or value.dtype.kind == "V" else np.iinfo(np.int64).max - value.astype(np.int64)
-
+    return (
+        -value.astype(np.float64)
+        if value.dtype.kind in "fb" or value.dtype.kind == "V"
+        else np.iinfo(np.int64).max - value.astype(np.int64)
+    )

@@ -153,7 +153,8 @@ def scatter_update(op: Op, operands: Sequence[Shadow | None], context: Context) 
 
 def _within_reach(data: Shadow, indices: Shadow, picked: Array) -> Array:
     """The labels of indices at the places that they might name: a coordinate without labels names one place for certain,
-    such as the row in which a mask's length is written."""
+    such as the row in which a mask's length is written.
+    """
     depth = picked.shape[-1]
     wide = np.broadcast_to(indices.labels & ~LENGTH, picked.shape)
     free = [bool(wide[..., column].any()) for column in range(depth)]
