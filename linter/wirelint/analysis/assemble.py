@@ -105,7 +105,7 @@ def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination
     stop = execution.right[1].stop
     if stop is not None:
         facts.stopped_at = f"{stop.op.origin.op_type or stop.op.kind} '{stop.op.origin.name}': {stop.reason}"
-    facts.mask = _mask(graph, traced, facts, forms, execution)
+    facts.mask = _mask(traced, facts, execution)
     facts.decoder_only = any(site.causal for site in sites) and not any(site.kind == "cross" for site in sites)
     facts.sequence.max_length = min((entry.rows for entry in facts.embeddings if entry.kind == "position"), default=None)
     expect.mismatches = judge(facts)
@@ -203,8 +203,8 @@ def _attention(sites: list[SiteFacts]) -> AttentionFacts:
     maskable = [site for site in sites if site.needs_mask]
     made.maskable = len(maskable)
     counted = {
-        "effective": "effective", "absent": "absent", "constant": "constant", "inverted": "inverted", "noop": "noop", "weak": "weak",
-        "query-axis": "query_axis", "not-finite": "not_finite", "unknown": "unknown",
+        "effective": "effective", "absent": "absent", "constant": "constant", "inverted": "inverted", "noop": "noop",
+        "weak": "weak", "query-axis": "query_axis", "not-finite": "not_finite", "unknown": "unknown",
     }  # fmt: skip
     for site in maskable:
         field = counted[site.mask]
@@ -220,7 +220,7 @@ def _attention(sites: list[SiteFacts]) -> AttentionFacts:
     return made
 
 
-def _mask(graph: Graph, traced: Trace, facts: ModelFacts, forms: dict[int, MaskForm], execution: Execution) -> MaskFacts:
+def _mask(traced: Trace, facts: ModelFacts, execution: Execution) -> MaskFacts:
     made = MaskFacts()
     sites = [site for site in facts.attention.sites if site.needs_mask]
     acting = [site for site in sites if site.mask_inputs]

@@ -64,7 +64,7 @@ def _used(graph: Graph, trace: Trace) -> int:
     return used
 
 
-def _read(graph: Graph, trace: Trace) -> int:
+def _read(graph: Graph) -> int:
     read = 0
     for at, value in enumerate(graph.inputs):
         if value.consumers:
@@ -74,7 +74,7 @@ def _read(graph: Graph, trace: Trace) -> int:
 
 def input_facts(graph: Graph, trace: Trace) -> list[InputFacts]:
     """The facts about every graph input, in the file's order."""
-    used, read = set(bits(_used(graph, trace))), set(bits(_read(graph, trace)))
+    used, read = set(bits(_used(graph, trace))), set(bits(_read(graph)))
     made = []
     for at, (value, role) in enumerate(zip(graph.inputs, trace.roles, strict=True)):
         evidence = _evidence(value, role)

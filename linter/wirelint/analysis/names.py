@@ -13,36 +13,53 @@ from wirelint.graph import Value
 
 __all__ = ["best_name", "conflicts", "kind_of_name", "plain_fit", "polarity_of_name", "role_of_name", "usual_names"]
 
-_ROLES: dict[str, tuple[str, ...]] = {
-    "ids": (
-        "input_ids", "ids", "tokens", "token_ids", "input_tokens", "src_tokens", "src", "text", "text_ids", "word_ids", "words", "input_word_ids",
-        "inputs_ids", "encoder_input_ids", "indices", "char_ids", "query_ids", "passage_ids", "query_input_ids", "source_ids", "input_id",
-    ),
-    "decoder_ids": ("decoder_input_ids", "decoder_ids", "tgt", "tgt_tokens", "prev_output_tokens", "target_ids", "labels"),
-    "mask": (
-        "attention_mask", "mask", "input_mask", "attn_mask", "padding_mask", "key_padding_mask", "src_key_padding_mask", "encoder_attention_mask",
-        "src_mask", "masks", "input_masks", "src_padding_mask", "pad_mask", "token_mask", "text_mask", "encoder_padding_mask", "att_mask",
-        "memory_key_padding_mask", "encoder_mask", "query_mask", "passage_mask", "attention_masks", "encoder_outputs_mask", "src_key_padding",
-        "key_padding", "input_padding_mask", "text_attention_mask",
-    ),
-    "decoder_mask": ("decoder_attention_mask", "decoder_mask", "tgt_mask", "tgt_key_padding_mask"),
-    "segment": ("token_type_ids", "segment_ids", "segments", "segment", "token_types", "type_ids", "input_type_ids", "token_type_id", "segment_id"),
-    "position": ("position_ids", "positions", "pos_ids", "position", "input_positions", "position_id", "pos"),
-    "encoder_states": ("encoder_hidden_states", "encoder_outputs", "encoder_output", "memory", "last_hidden_state", "encoder_states"),
-    "cache_position": ("cache_position", "cache_positions"),
-    "pixels": ("pixel_values", "image", "images", "img", "pixels"),
-    "pixel_mask": ("pixel_mask", "image_mask"),
-    "features": ("input_values", "input_features", "features", "waveform", "mel", "audio", "speech", "inputs_embeds", "audio_signal"),
-    "lengths": ("lengths", "length", "seq_lengths", "sequence_lengths", "sequence_lens", "input_lengths", "seqlens", "offsets", "cu_seqlens", "seq_lens", "lens"),
-    "bbox": ("bbox", "boxes"),
-}  # fmt: skip
-_BY_NAME = {name: role for role, names in _ROLES.items() for name in names}
+_ROLES: dict[str, str] = {
+    "ids": """
+        input_ids ids tokens token_ids input_tokens src_tokens src text text_ids word_ids words input_word_ids
+        inputs_ids encoder_input_ids indices char_ids query_ids passage_ids query_input_ids source_ids input_id
+    """,
+    "decoder_ids": "decoder_input_ids decoder_ids tgt tgt_tokens prev_output_tokens target_ids labels",
+    "mask": """
+        attention_mask mask input_mask attn_mask padding_mask key_padding_mask src_key_padding_mask
+        encoder_attention_mask src_mask masks input_masks src_padding_mask pad_mask token_mask text_mask
+        encoder_padding_mask att_mask memory_key_padding_mask encoder_mask query_mask passage_mask attention_masks
+        encoder_outputs_mask src_key_padding key_padding input_padding_mask text_attention_mask
+    """,
+    "decoder_mask": "decoder_attention_mask decoder_mask tgt_mask tgt_key_padding_mask",
+    "segment": """
+        token_type_ids segment_ids segments segment token_types type_ids input_type_ids token_type_id segment_id
+    """,
+    "position": "position_ids positions pos_ids position input_positions position_id pos",
+    "encoder_states": """
+        encoder_hidden_states encoder_outputs encoder_output memory last_hidden_state encoder_states
+    """,
+    "cache_position": "cache_position cache_positions",
+    "pixels": "pixel_values image images img pixels",
+    "pixel_mask": "pixel_mask image_mask",
+    "features": "input_values input_features features waveform mel audio speech inputs_embeds audio_signal",
+    "lengths": """
+        lengths length seq_lengths sequence_lengths sequence_lens input_lengths seqlens offsets cu_seqlens seq_lens
+        lens
+    """,
+    "bbox": "bbox boxes",
+}
+_BY_NAME = {name: role for role, names in _ROLES.items() for name in names.split()}
 
 _USUAL = {
-    "ids": "input_ids", "decoder_ids": "decoder_input_ids", "mask": "attention_mask", "decoder_mask": "decoder_attention_mask",
-    "segment": "token_type_ids", "position": "position_ids", "encoder_states": "encoder_hidden_states", "cache_position": "cache_position",
-    "pixels": "pixel_values", "pixel_mask": "pixel_mask", "features": "input_values", "lengths": "lengths", "bbox": "bbox",
-}  # fmt: skip
+    "ids": "input_ids",
+    "decoder_ids": "decoder_input_ids",
+    "mask": "attention_mask",
+    "decoder_mask": "decoder_attention_mask",
+    "segment": "token_type_ids",
+    "position": "position_ids",
+    "encoder_states": "encoder_hidden_states",
+    "cache_position": "cache_position",
+    "pixels": "pixel_values",
+    "pixel_mask": "pixel_mask",
+    "features": "input_values",
+    "lengths": "lengths",
+    "bbox": "bbox",
+}
 
 # Names that the TensorFlow tooling gave for years: odd, but known to every caller of such models.
 _HISTORICAL = re.compile(
@@ -92,7 +109,7 @@ _COMPATIBLE = (
 def conflicts(name: str, role: str) -> bool:
     """The name conventionally stands for another role; roles that are named alike do not conflict."""
     says = role_of_name(name)
-    return bool(says) and says != role and role != "other" and not any({says, role} <= group for group in _COMPATIBLE)
+    return bool(says) and role not in (says, "other") and not any({says, role} <= group for group in _COMPATIBLE)
 
 
 def kind_of_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wirelint.facts import OutputFacts, PaddingFacts
-from wirelint.graph import Graph, Model, Op, Value
+from wirelint.graph import Model, Op, Value
 from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
@@ -103,8 +103,8 @@ def _weak(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> bool:
     return bool(found & SCALE_PADDED) and not bool(found & (scenario.layout.padded | SHIFTED))
 
 
-def _unmodelled(graph: Graph, run: Run, output: Value) -> tuple[str, ...]:
-    """Operators without a transfer function that an output depends on."""
+def _unmodelled(run: Run) -> tuple[str, ...]:
+    """Operators without a transfer function, and the one at which the run stopped."""
     if not run.unmodelled and run.stop is None:
         return ()
     names = [op.origin.op_type or op.kind for op in run.unmodelled]
@@ -113,7 +113,7 @@ def _unmodelled(graph: Graph, run: Run, output: Value) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _value(run: Run, value: Value, scenario: Scenario) -> Shadow | None:
+def _value(run: Run, value: Value) -> Shadow | None:
     shadow = run.values.get(value)
     if shadow is None and value.constant is not None:
         return Shadow.unknown(value.constant.shape, value.constant.dtype)
@@ -124,7 +124,7 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
     """The facts about every output."""
     graph, made = model.graph, []
     for at, (value, name) in enumerate(zip(graph.outputs, graph.output_names, strict=True)):
-        shadows = {side: _value(run, value, scenario) for side, (scenario, run) in execution.sides.items()}
+        shadows = {side: _value(run, value) for side, (scenario, run) in execution.sides.items()}
         changed = _changed_axes(shadows["right"], shadows["left"], execution)
         fact = OutputFacts(at, name, str(value.dtype), value.shape, line=value.origin.line)
         fact.padding = PaddingFacts()
@@ -143,7 +143,7 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                     setattr(fact, f"witness_{side}", chain_text(entries[0], value, name))
                     setattr(fact, f"cause_{side}", cause_of(entries[0].op, trace.sites))
             if getattr(fact.padding, side) == "unknown":
-                fact.unmodelled = _unmodelled(graph, run, value)
+                fact.unmodelled = _unmodelled(run)
             if side == "right":
                 fact.sequence_axis = None if axis is None else axis.at
                 fact.batch = _batch_verdict(shadow, scenario, axis)

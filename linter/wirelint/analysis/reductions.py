@@ -128,7 +128,7 @@ def _masked(shadow: Shadow, scenario: Scenario, kind: str) -> bool:
     return bool(padded.any()) and bool(moved[padded].all())
 
 
-def _divisor(op: Op, trace: Trace, run: Run, scenario: Scenario) -> tuple[str, bool]:
+def _divisor(op: Op, trace: Trace, run: Run) -> tuple[str, bool]:
     """By what a sum over positions is divided, and whether that can't become zero."""
     frontier: deque[tuple[Value, int]] = deque((value, 0) for value in op.outputs)
     while frontier:
@@ -201,6 +201,6 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         if kind == "mean":
             fact.divisor = "length"
         elif kind in ("sum", "weighted"):
-            fact.divisor, fact.divisor_guarded = _divisor(op, trace, run, scenario)
+            fact.divisor, fact.divisor_guarded = _divisor(op, trace, run)
         made.append(fact)
     return made

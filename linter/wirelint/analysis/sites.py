@@ -83,8 +83,7 @@ def _rows(array: Array, shape: tuple[int, ...], axis: int, rows: int) -> Array:
         return moved.reshape(moved.shape[0], 1, 1, -1) if full[0] == rows else moved.reshape(1, 1, *moved.shape)
     lead = moved.shape[0]
     if lead == 1 or full[0] == rows:
-        flat = moved.reshape(lead, -1, *moved.shape[-2:])
-        return flat
+        return moved.reshape(lead, -1, *moved.shape[-2:])
     if rows and full[0] % rows == 0:
         return moved.reshape(rows, -1, *moved.shape[-2:])
     return moved.reshape(1, -1, *moved.shape[-2:])

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("wirelint.cli.check", "Check models and report what is wired wrongly."),
     "facts": ("wirelint.cli.facts", "Show what wirelint knows about a model, without judging it."),
     "verify": ("wirelint.cli.verify", "Run models, and hold what wirelint says of them against what running shows."),
+    "graph": ("wirelint.cli.graph", "Draw the way of one input through a model."),
     "rules": ("wirelint.cli.rules", "List the rules."),
     "explain": ("wirelint.cli.explain", "Explain a rule."),
     "compare": ("wirelint.cli.compare", "Show what conversion or optimisation changed."),

@@ -149,7 +149,8 @@ def _table() -> dict[str, Signature]:
     add(Family.CONTRACT, "x w b?", "strides pads dilations group auto_pad kernel_shape", "Conv",
         note="w is [out, in / group, *kernel]; OpenVINO GroupConvolution is reshaped to it. ConvInteger lowers to "
         "Conv on its data operands.")
-    add(Family.CONTRACT, "x w b?", "strides pads dilations group auto_pad kernel_shape output_padding output_shape", "ConvTranspose")
+    add(Family.CONTRACT, "x w b?", "strides pads dilations group auto_pad kernel_shape output_padding output_shape",
+        "ConvTranspose")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode", "MaxPool")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode count_include_pad", "AveragePool")
     add(Family.POOL, "x", "kernel_shape strides pads dilations auto_pad ceil_mode p", "LpPool")
@@ -186,7 +187,8 @@ def _table() -> dict[str, Signature]:
         query, key, value: [batch, heads, sequence, size] (rank 4) or [batch, sequence, heads * size] (rank 3, with the two
         head counts); past_* are rank 4; output has query's rank.
         causal: "none", "top-left" (query i sees keys 0..i) or "bottom-right" (query i sees keys 0..i + keys - queries).
-        mask: broadcastable to [batch, heads, queries, keys]; bool: True keeps, False is filled with mask_fill (default -inf); else added.
+        mask: broadcastable to [batch, heads, queries, keys]; bool: True keeps, False is filled with mask_fill (default
+        -inf); any other type is added.
         key_lengths [batch]: only the first that many keys are seen; key_starts [batch]: keys before it are not seen.
         bias: another term that is added to the scores (relative positions).
         window: how many keys to the left of its own position a query sees, or -1 for all of them.
@@ -229,8 +231,9 @@ def _table() -> dict[str, Signature]:
     add(Family.CONTROL, "condition", "", "If", note="bodies then, else; both without inputs: they read outer values directly.")
     add(Family.CONTROL, "trip_count? condition? state*",
         "carried keep_axis scan_input_axes scan_input_directions scan_output_axes scan_output_directions", "Loop",
-        note="""operands: trip count, condition, ``carried`` states (None: starts as zeros of whatever shape the body gives), scan inputs.
-        body inputs: iteration number, condition, states, one slice (axis kept with length 1 if attribute ``keep_axis`` is True) per scan input.
+        note="""operands: trip count, condition, ``carried`` states (None: starts as zeros of whatever shape the body gives),
+        scan inputs. body inputs: iteration number, condition, states, one slice per scan input (with ``keep_axis`` the axis
+        stays, of length 1).
         body outputs: condition, states, one element per scan output. results: final states, concatenated scan outputs.
         With scan inputs the trip count may be absent. ONNX Loop and Scan, OpenVINO Loop and TensorIterator lower to it.""")
     add(Family.STATE, "initial?", "variable", "ReadValue",

@@ -190,7 +190,8 @@ def build(
         mask_form: how each mask input (by index) says what is padding; ``keep1`` where it is not listed.
         pad_id: the id at padded positions; by default the constant with which the graph compares ids, or 0.
         branch: the value of flags that choose a branch.
-        counts: how many positions of each row are real, by the role that carries the sequence; by default a share of its length.
+        counts: how many positions of each row are real, by the role that carries the sequence; by default a share of
+            its length.
     """
     scenario = Scenario(side, sizes, sizes.batch, Layout())
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
@@ -264,20 +265,20 @@ class _Shapes:
         shape = []
         for axis, dim in enumerate(declared):
             meaning = template[axis] if axis < len(template) else "one"
-            shape.append(self._size(at, dim, meaning, axis))
+            shape.append(self._size(at, dim, meaning))
         return tuple(shape)
 
-    def _size(self, at: int, dim: Dim, meaning: str, axis: int) -> int:
+    def _size(self, at: int, dim: Dim, meaning: str) -> int:
         if isinstance(dim, int):
             return max(dim, 0)
         if isinstance(dim, str) and dim in self.symbols:
             return self.symbols[dim]
-        size = self._default(at, meaning, axis)
+        size = self._default(at, meaning)
         if isinstance(dim, str):
             self.symbols[dim] = size
         return size
 
-    def _default(self, at: int, meaning: str, axis: int) -> int:
+    def _default(self, at: int, meaning: str) -> int:
         sizes = self.sizes
         if meaning == "keys":
             if at in self.encoder_only_masks:
@@ -288,11 +289,11 @@ class _Shapes:
             return self._token_length() if self.trace.roles[at].name not in ("ids", "decoder_ids") else self._own_length(at)
         table = {
             "batch": sizes.batch, "other": sizes.other, "frames": sizes.frames, "pixels": sizes.pixels, "past": sizes.past,
-            "one": 1, "two": 2, "three": 3, "four": 4, "heads": 2, "size": self._channels(at, axis),
+            "one": 1, "two": 2, "three": 3, "four": 4, "heads": 2, "size": self._channels(at),
         }  # fmt: skip
         return table[meaning]
 
-    def _channels(self, at: int, axis: int) -> int:
+    def _channels(self, at: int) -> int:
         for use in self.trace.observations.get(at, ()):
             weight = use.op.operand(1)
             if use.use is Use.CONVOLVE and weight is not None and weight.shape is not None and isinstance(weight.shape[1], int):
@@ -436,7 +437,7 @@ def _bind(
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, len(shape) - 1))
     part = scenario.layout.part(role)
     if role in ("mask", "decoder_mask", "pixel_mask"):
-        return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace, scenario))
+        return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace))
     labels = _row_labels(part, scenario.batch, shape)
     if role == "segment":
         return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
@@ -458,7 +459,7 @@ def _bind(
     return Shadow.unknown(shape, dtype, labels)
 
 
-def _second(trace: Trace, scenario: Scenario) -> set[int]:
+def _second(trace: Trace) -> set[int]:
     """Masks of the second sequence, by what they act on."""
     decoders = sum(1 << at for at in trace.inputs_of("decoder_ids"))
     if not decoders:

@@ -135,7 +135,8 @@ class _Decision:
         for at, uses in indexers.items():
             value = self.graph.inputs[at]
             last = value.shape[-1] if value.shape else None
-            if (_rank(value) == 3 and last == 4) or (len({entry.op for entry in uses}) >= 4 and _rank(value) == 3 and last is None):
+            tables = len({entry.op for entry in uses})
+            if _rank(value) == 3 and (last == 4 or (last is None and tables >= 4)):
                 self._give(at, "bbox", 0.95, f"four coordinates per token index tables of {uses[0].rows} rows", uses[0].op)
             else:
                 left.append(at)
@@ -204,7 +205,7 @@ class _Decision:
         use = max(uses, key=lambda entry: entry.rows)
         score = 0.0
         if others:
-            ratio = use.rows / max(max(others), 1)
+            ratio = use.rows / max(*others, 1)
             score += 2.0 if ratio > 2 else 1.0 if ratio > 1 else -1.0 if ratio < 0.5 else 0.0
         if self._tied(use):
             score += 6.0
@@ -244,7 +245,7 @@ class _Decision:
     def _settle_float(self, at: int, value: Value) -> None:
         cache = self._uses(at, Use.CACHE)
         scores = self._uses(at, Use.SCORE)
-        weighs = [entry for entry in self._uses(at, Use.WEIGH)]
+        weighs = self._uses(at, Use.WEIGH)
         convolved = self._uses(at, Use.CONVOLVE)
         projected = self._uses(at, Use.PROJECT)
         stepped = self._uses(at, Use.STEP)
@@ -296,7 +297,7 @@ class _Decision:
             self._give(at, "lengths", 0.95, "says how many steps or keys of each row count", lengths[0].op)
         elif scores or lengths:
             if rank == 1 and any(entry.site is not None for entry in scores):
-                causal = self._varies_along_queries(at, value)
+                causal = self._varies_along_queries(value)
                 role = "cache_position" if causal else "lengths"
                 self._give(at, role, 0.8, "is compared with positions before the softmax", scores[0].op)
             else:
@@ -315,7 +316,7 @@ class _Decision:
             use = (angle or counts)[0]
             self._give(at, "position" if angle else "mask", 0.6, use.use.value, use.op)
 
-    def _varies_along_queries(self, at: int, value: Value) -> bool:
+    def _varies_along_queries(self, value: Value) -> bool:
         """A vector with one number per new token, not per row: its axis is the ids' sequence axis."""
         dim = value.shape[0] if value.shape else None
         for other, entry in enumerate(self.made):
@@ -373,7 +374,7 @@ class _Decision:
         past = sum(1 << at for at, role in enumerate(self.made) if role.name == "past")
         return [site for site in self.sites if self.flow[site.key].reach & past and not self.flow[site.key].reach & ~past]
 
-    # -- inputs that nothing reads ----------------------------------------------------------------------------------------------
+    # -- inputs that nothing reads -------------------------------------------------------------------------------------
 
     def _settle_unread(self) -> None:
         """What nothing reads, or nothing but its shape, takes the place that the model leaves empty."""

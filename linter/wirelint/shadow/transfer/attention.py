@@ -202,10 +202,7 @@ def rotary(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
             angle = gather(table, positions, 0).labels
     if angle.ndim < 3:
         angle = angle.reshape((1,) * (3 - angle.ndim) + angle.shape)
-    if x.rank == 4:
-        labels = join(x.labels, [3]) | angle[:, None]
-    else:
-        labels = join(x.labels, [2]) | angle
+    labels = join(x.labels, [3]) | angle[:, None] if x.rank == 4 else join(x.labels, [2]) | angle
     size = math.prod(np.broadcast_shapes(labels.shape, (1,) * x.rank))
     context.charge(size)
     return [Shadow(x.shape, x.dtype, labels)]

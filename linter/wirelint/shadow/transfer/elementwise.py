@@ -43,7 +43,8 @@ _UNARY: dict[str, _Numbers] = {
 
 # Functions whose value at a hugely negative or positive argument does not depend on which one it is.
 _SATURATES: dict[str, tuple[float | None, float | None]] = {
-    "Exp": (0.0, None), "Sigmoid": (0.0, 1.0), "Relu": (0.0, None), "Tanh": (-1.0, 1.0), "Erf": (-1.0, 1.0), "Softplus": (0.0, None),
+    "Exp": (0.0, None), "Sigmoid": (0.0, 1.0), "Relu": (0.0, None), "Tanh": (-1.0, 1.0), "Erf": (-1.0, 1.0),
+    "Softplus": (0.0, None),
     "Gelu": (0.0, None), "Swish": (0.0, None), "Mish": (0.0, None), "HardSwish": (0.0, None), "Sign": (-1.0, 1.0),
 }  # fmt: skip
 
@@ -263,10 +264,10 @@ def _saturated(kind: str, x: Shadow, made: Shadow) -> Shadow:
         return made
     value, exact, anchor = center(made, x.rank)
     labels = made.labels
-    for level, flat in ((low, x.value < -HUGE), (high, x.value > HUGE)):
+    for level, far in ((low, x.value < -HUGE), (high, x.value > HUGE)):
         if level is None:
             continue
-        flat = flat & ~exact
+        flat = far & ~exact
         value = np.where(flat, _typed(level, made.dtype), value)
         exact = exact | flat
         anchor = np.where(flat, x.anchor, anchor)
@@ -397,8 +398,8 @@ def div(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sha
         value, exact, anchor = center(x, rank)
         divisor, _, divisor_anchor = center(y, rank)
         made = Shadow.partly(
-            made.shape, made.dtype, made.labels, _typed(_divide(value, divisor), made.dtype), exact | np.zeros_like(divisor, dtype=bool),
-            anchor | divisor_anchor,
+            made.shape, made.dtype, made.labels, _typed(_divide(value, divisor), made.dtype),
+            exact | np.zeros_like(divisor, dtype=bool), anchor | divisor_anchor,
         )  # fmt: skip
     zero = x.zero()
     if zero is None or y.is_exact:

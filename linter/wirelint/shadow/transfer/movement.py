@@ -402,10 +402,10 @@ def pad(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sha
         raise ExecutionError(f"{len(pads)} pads for {len(axes)} axes")
     fill = operands[2] if len(operands) > 2 else None
     mode = op.attrs.get("mode", "constant")
-    for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+    for axis, first, last in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         at = axis_of(axis, x.rank)
-        x = cut(x, at, max(0, -before), max(0, x.shape[at] - max(0, -after)))
-        before, after = max(0, before), max(0, after)
+        x = cut(x, at, max(0, -first), max(0, x.shape[at] - max(0, -last)))
+        before, after = max(0, first), max(0, last)
         if not before and not after:
             continue
         if mode == "constant":

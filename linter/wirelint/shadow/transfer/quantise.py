@@ -16,7 +16,8 @@ from wirelint.shadow.value import Array, ExecutionError, Shadow
 __all__: list[str] = []
 
 _RANGES = {
-    DType.I8: (-128, 127), DType.U8: (0, 255), DType.I16: (-32768, 32767), DType.U16: (0, 65535), DType.I4: (-8, 7), DType.U4: (0, 15),
+    DType.I8: (-128, 127), DType.U8: (0, 255), DType.I16: (-32768, 32767), DType.U16: (0, 65535), DType.I4: (-8, 7),
+    DType.U4: (0, 15),
     DType.I2: (-2, 1), DType.U2: (0, 3), DType.I32: (-(2**31), 2**31 - 1),
 }  # fmt: skip
 
@@ -70,7 +71,7 @@ def dequantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
     dtype = op.attrs.get("dtype") or given(operands[1]).dtype
     parts = [x, given(scale)] + ([point] if point is not None else [])
     made = combine(
-        lambda code, step, offset=0: (code.astype(np.float64) - np.asarray(offset).astype(np.float64)) * step.astype(np.float64),
+        lambda code, step, offset=0: (code.astype(np.float64) - np.asarray(offset, np.float64)) * step.astype(np.float64),
         parts, dtype, keeps_size=False,
     )  # fmt: skip
     if made.is_exact or x.value is None or x.exact is None or (point is not None and not point.is_exact):

@@ -52,7 +52,8 @@ def reduce_over(kind: str, x: Shadow, axes: Sequence[int]) -> Shadow:
         return Shadow(shape, x.dtype, labels)
     wide = x.spread([axis for axis in axes if x.value.shape[axis] != x.shape[axis] or x.exact.shape[axis] != x.shape[axis]])
     value, exact, anchor = wide.value, wide.exact, join(x.anchor, axes)
-    assert value is not None and exact is not None
+    assert value is not None
+    assert exact is not None
     where = tuple(axes)
     sure: Array = np.all(exact, axis=where, keepdims=True)
     if kind in ("ReduceMax", "ReduceMin") and x.dtype.is_float:

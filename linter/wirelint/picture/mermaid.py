@@ -1,0 +1,37 @@
+"""Writes a drawing for Mermaid, which forges draw in Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wirelint.printable import printable
+
+if TYPE_CHECKING:
+    from wirelint.picture.drawing import Drawing
+
+__all__ = ["render"]
+
+_STYLES = {
+    "input": "fill:#dbeafe,stroke:#3b82f6,color:#1b1f24",
+    "step": "fill:#f3f5f8,stroke:#8a94a3,color:#1b1f24",
+    "end": "fill:#dcfce7,stroke:#22a559,color:#1b1f24",
+    "missing": "fill:#ffffff,stroke:#d1242f,stroke-dasharray:5 4,color:#1b1f24",
+    "broken": "fill:#ffe4e2,stroke:#d1242f,stroke-width:3px,color:#1b1f24",
+}
+
+
+def render(drawing: Drawing) -> str:
+    """A flowchart; whatever is special to Mermaid, or to the HTML that it makes, is written as a character code."""
+    lines = ["flowchart TD", f"  %% {printable(drawing.title)}"]
+    for at, box in enumerate(drawing.boxes):
+        title = f"✗ {box.title}" if box.broken else box.title
+        label = "<br/>".join(_escaped(line) for line in (title, *box.lines))
+        kind = "missing" if box.style == "missing" else "broken" if box.broken else box.style
+        lines.append(f'  n{at}["{label}"]:::{kind}')
+    lines += [f"  n{one} --> n{other}" for one, other in drawing.edges]
+    lines += [f"  classDef {name} {style}" for name, style in _STYLES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return "".join(char if char.isalnum() or char in " _-./:,×✗…*" else f"#{ord(char)};" for char in printable(text))
