@@ -594,6 +594,11 @@ class ModelFacts:
         return bool(self.inputs) and bool(self.outputs) and all(output.constant for output in self.outputs)
 
     @property
+    def gives_sizes(self) -> bool:
+        """Every output holds integers: sizes perhaps, which may well be constant."""
+        return all(output.dtype[0] in "iu" and output.dtype != "unknown" for output in self.outputs)
+
+    @property
     def leaks(self) -> tuple[str, ...]:
         """Names of the outputs that padding reaches on the side on which callers pad."""
         side = "left" if self.expect.pads == "left" else "right"

@@ -176,7 +176,7 @@ def _(target: Path) -> None:
     "file/graph_cycle.onnx",
     "two nodes that feed each other",
     f"{TS14}, graph edited",
-    BERT,
+    {},
     must=("graph-cycle",),
     may=("invalid-graph", "unreadable"),
     feeds=None,

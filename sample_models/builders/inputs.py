@@ -379,26 +379,25 @@ def _(target: Path) -> None:
         export.save_onnx(surgery.merge_tokenizer(onnx.load(source), {"input_ids": 0, "token_type_ids": 1}), target)
 
 
-class Scored(torch.nn.Module):
-    """Puts zero in place of all but the first ``keep`` places of the order."""
+class Tempered(torch.nn.Module):
+    """Divides the logits by a number that the caller gives for each row."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, keep: Tensor) -> Tensor:
-        logits = self.model(input_ids, attention_mask, token_type_ids)[0]
-        return torch.where(keep.unsqueeze(-1) > logits.argsort(-1), logits, torch.zeros_like(logits))
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, temperature: Tensor) -> Tensor:
+        return self.model(input_ids, attention_mask, token_type_ids)[0] / temperature.unsqueeze(-1)
 
 
 @sample(
-    "inputs/bert_keeps_best.onnx",
-    "BERT classifier that keeps as many of its scores as a further input says",
+    "inputs/bert_temperature.onnx",
+    "BERT classifier whose scores are divided by a further input, which fits no role",
     TS14,
-    {**BERT, "keep": "other"},
+    {**BERT, "temperature": "other"},
     must=("unknown-role",),
 )
 def _(target: Path) -> None:
-    arguments = (*tiny.example(*BERT).values(), torch.tensor([1, 2]))
-    axes = {**dict.fromkeys(BERT, export.BATCH_SEQUENCE), "keep": {0: "batch"}}
-    export.torchscript(Scored(classifier()), arguments, target, names=list(axes), axes=axes, outputs=["logits"])
+    arguments = (*tiny.example(*BERT).values(), torch.tensor([1.0, 2.0]))
+    axes = {**dict.fromkeys(BERT, export.BATCH_SEQUENCE), "temperature": {0: "batch"}}
+    export.torchscript(Tempered(classifier()), arguments, target, names=list(axes), axes=axes, outputs=["logits"])

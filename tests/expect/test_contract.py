@@ -16,7 +16,7 @@ from wirelint.errors import ConfigurationError
 from wirelint.facts import InputFacts, PaddingFacts
 
 if TYPE_CHECKING:
-    from conftest import Repository
+    from repositories import Repository
 
 MODELS = Path(__file__).parents[2] / "sample_models"
 

@@ -12,7 +12,7 @@ from wirelint.expect import gather
 from wirelint.expect.families import names_of_class
 
 if TYPE_CHECKING:
-    from conftest import Repository
+    from repositories import Repository
 
 POOLING = {f"pooling_mode_{mode}": False for mode in ("cls_token", "mean_tokens", "max_tokens", "lasttoken")}
 MODULES = [

@@ -9,7 +9,7 @@ import pytest
 from wirelint.facts import MaskFacts
 
 if TYPE_CHECKING:
-    from conftest import Repository
+    from repositories import Repository
 
 XLMR = {"tokenizer_class": "XLMRobertaTokenizer"}
 MODULES = [

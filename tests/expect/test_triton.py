@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Repository
+    from repositories import Repository
 
 CONFIG = """
 name: "ner"

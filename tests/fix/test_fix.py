@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnxruntime
+import openvino
 import pytest
-from conftest import MODELS, masked_encoder, run_onnx, run_openvino, same, wirelint
+from wrong_models import MODELS, masked_encoder, run_onnx, run_openvino, same, wirelint
 
 from wirelint.fix import fix
 
@@ -84,7 +86,17 @@ def test_default_is_gone_and_its_input_stays(folder: Path) -> None:
     assert len(graph.initializer) == len(onnx.load(model).graph.initializer) - 1
 
 
-@pytest.mark.parametrize("name", ["clean/bert_classifier.onnx", "clean/bert_historical_names.onnx", "clean/vit.onnx", "clean/embedder_ov.xml", "clean/llama_with_past.onnx", "clean/t5_decoder.onnx"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "clean/bert_classifier.onnx",
+        "clean/bert_historical_names.onnx",
+        "clean/vit.onnx",
+        "clean/embedder_ov.xml",
+        "clean/llama_with_past.onnx",
+        "clean/t5_decoder.onnx",
+    ],
+)
 def test_nothing_to_mend(name: str, folder: Path) -> None:
     out = folder / f"fixed{Path(name).suffix}"
     result = wirelint("fix", MODELS / name, "-o", out)
@@ -189,7 +201,9 @@ def test_the_contract_goes_before_the_tokenizer(folder: Path) -> None:
 
 def test_external_data_goes_along(folder: Path) -> None:
     path = folder.parent / "model.onnx"
-    onnx.save(masked_encoder(("x.1", "y.1"), width=512), path, save_as_external_data=True, location="weights.data", size_threshold=0)
+    onnx.save(
+        masked_encoder(("x.1", "y.1"), width=512), path, save_as_external_data=True, location="weights.data", size_threshold=0
+    )
     beside = fix(path, path.with_name("fixed.onnx"))
     assert beside.written
     assert same(run_onnx(path)[1], run_onnx(path.with_name("fixed.onnx"))[1])
@@ -200,7 +214,9 @@ def test_external_data_goes_along(folder: Path) -> None:
 
 def test_external_data_that_is_not_to_be_read_is_not_copied(folder: Path) -> None:
     path = folder.parent / "model.onnx"
-    onnx.save(masked_encoder(("x.1", "y.1"), width=512), path, save_as_external_data=True, location="weights.data", size_threshold=0)
+    onnx.save(
+        masked_encoder(("x.1", "y.1"), width=512), path, save_as_external_data=True, location="weights.data", size_threshold=0
+    )
     (folder.parent / "weights.data").unlink()
     result = wirelint("fix", path, "-o", folder / "fixed.onnx")
     assert result.exit_code == 2
@@ -269,7 +285,10 @@ def test_dry_run_writes_nothing(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [("MODEL",), ("MODEL", "-o", "no/such/folder/fixed.onnx"), ("no-such.onnx", "-o", "x.onnx"), ("IR", "-o", "fixed.onnx")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("MODEL",), ("MODEL", "-o", "no/such/folder/fixed.onnx"), ("no-such.onnx", "-o", "x.onnx"), ("IR", "-o", "fixed.onnx")],
+)
 def test_usage(arguments: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     known = {"MODEL": MODELS / "inputs/bert_mask_renamed.onnx", "IR": MODELS / "inputs/bert_names_exchanged_ov.xml"}
@@ -312,9 +331,6 @@ def test_what_needs_another_export(name: str, said: str, added: str) -> None:
 
 
 def outputs_of(code: str, tokens: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    import onnxruntime
-    import openvino
-
     monkeypatch.chdir(folder)
     scope: dict[str, Any] = {"numpy": np, "onnxruntime": onnxruntime, "openvino": openvino, "tokens": tokens}
     exec(code, scope)
@@ -322,25 +338,30 @@ def outputs_of(code: str, tokens: dict[str, Any], folder: Path, monkeypatch: pyt
     return found[0]
 
 
-@pytest.mark.parametrize("name", ["bert_names_exchanged.onnx", "bert_names_omitted.onnx", "bert_mask_default.onnx", "bert_names_exchanged_ov.xml", "roberta_third_name_omitted.onnx"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bert_names_exchanged.onnx",
+        "bert_names_omitted.onnx",
+        "bert_mask_default.onnx",
+        "bert_names_exchanged_ov.xml",
+        "roberta_third_name_omitted.onnx",
+    ],
+)
 def test_the_code_that_feeds_by_position_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MODELS / "inputs" / name
     advice = fix(model, None).advice
     random = np.random.default_rng(0)
-    tokens = {key: random.integers(0, 2, (2, 6)) for key in BERT}
+    tokens = {key: random.integers(0, 2, (2, 7)) for key in BERT}
     fed = outputs_of(advice.feeding, tokens, model.parent, monkeypatch)
+    if name == "roberta_third_name_omitted.onnx":
+        # The code makes the segments of a one-row table itself.
+        return
     out = folder / f"fixed{model.suffix}"
     fix(model, out)
-    if "third" in name:
-        return
     if model.suffix == ".onnx":
-        import onnxruntime
-
         session = onnxruntime.InferenceSession(out)
         wanted = session.run(None, {entry.name: tokens[entry.name] for entry in session.get_inputs()})[0]
     else:
-        import openvino
-
         wanted = openvino.Core().compile_model(out)(tokens)[0]
-    if "default" not in name:
-        assert np.array_equal(fed, wanted)
+    assert np.array_equal(fed, wanted)

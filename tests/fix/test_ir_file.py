@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 
 def adder(folder: Path, names: Sequence[set[str]]) -> Path:
     """``left + right`` as IR, its parameters under these names."""
-    left, right = (ops.parameter([2], "f32", name=f"layer & <{at}> \"é\"") for at in range(2))
+    left, right = (ops.parameter([2], openvino.Type.f32, name=f'layer & <{at}> "é"') for at in range(2))
     for parameter, given in zip((left, right), names, strict=True):
         parameter.output(0).set_names(given)
     made = ops.add(left, right)
     made.output(0).set_names({"sum"})
     path = folder / "model.xml"
     openvino.save_model(openvino.Model([ops.result(made)], [left, right], "adder"), path)
+    # A port without names is given that of its layer when it is saved.
+    path.write_text(re.sub(r' names="layer [^"]*"', "", path.read_text(encoding="utf-8")), encoding="utf-8")
     return path
 
 
@@ -40,7 +43,7 @@ def names_after(path: Path, *renames: tuple[int, str, str]) -> list[set[str]]:
     return [set(port.names) for port in openvino.Core().read_model(path).inputs]
 
 
-@pytest.mark.parametrize("new", ["input_ids", "a,b", "<&\"'>", "ids\u00e9", "with blank", 'a\\,b'])
+@pytest.mark.parametrize("new", ["input_ids", "a,b", "<&\"'>", "ids\u00e9", "with blank", "a\\,b"])
 def test_any_name_comes_back(new: str, tmp_path: Path) -> None:
     assert names_after(adder(tmp_path, [set(), {"b"}]), (0, "", new)) == [{new}, {"b"}]
 
@@ -67,7 +70,7 @@ def test_nothing_else_changes(tmp_path: Path) -> None:
 def test_friendly_names_of_old_versions(tmp_path: Path) -> None:
     path = adder(tmp_path, [{"a"}, {"b"}])
     content = path.read_text(encoding="utf-8").replace('version="11"', 'version="10"', 1)
-    path.write_text(content.replace(' names="a"', "").replace("layer &amp; &lt;0&gt; &quot;é&quot;", "old"), encoding="utf-8")
+    path.write_text(content.replace(' names="a"', "").replace("layer &amp; &lt;0> &quot;é&quot;", "old"), encoding="utf-8")
     assert "old" in {name for port in openvino.Core().read_model(path).inputs for name in port.names}
     assert {"new"} <= names_after(path, (0, "old", "new"))[0]
     assert "old" not in {name for port in openvino.Core().read_model(path).inputs for name in port.names}

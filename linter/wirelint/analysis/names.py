@@ -91,9 +91,9 @@ def role_of_name(name: str) -> str:
         ("past_key_values", "past.")
     ):
         return "past"
-    # A prefix that tells several sequences apart: `query_attention_mask`, `text_input_ids`.
+    # A prefix that tells several sequences apart: `query_attention_mask`, `text_input_ids`.  `write_indices` are no ids.
     for known, role in _BY_NAME.items():
-        if len(known) > 6 and plain.endswith("_" + known):
+        if len(known) > 6 and known != "indices" and plain.endswith("_" + known):
             return role
     return ""
 

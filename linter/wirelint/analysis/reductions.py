@@ -66,6 +66,20 @@ def _candidate(op: Op, run: Run, scenario: Scenario) -> tuple[int, Shadow] | Non
     return None
 
 
+def _over_positions(operand: Value, shadow: Shadow, execution: Execution) -> bool:
+    """The axis runs over positions and has not merely as many elements: it grows with the sequence.
+
+    Where the length is fixed, so that both runs have the same, labels vary along it: along hidden units they don't.
+    """
+    axis = axes_over_positions(shadow.shape, execution.right[0])[0]
+    scenario, run = execution.left
+    other = run.values.get(operand)
+    same = next((entry for entry in scenario.sequences if entry.role == axis.sequence.role), None)
+    if same is None or other is None or other.rank != shadow.rank or same.length == axis.sequence.length:
+        return shadow.labels.shape[axis.at] != 1
+    return other.shape[axis.at] != shadow.shape[axis.at]
+
+
 def _real(scenario: Scenario) -> np.uint64:
     bits: np.uint64 = NO_LABELS
     for sequence in scenario.sequences:
@@ -185,6 +199,8 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         slot, shadow = found
         operand = op.inputs[slot]
         if operand is None or not (trace.flow[operand].mixed or trace.flow[operand].indexed):
+            continue
+        if not _over_positions(operand, shadow, execution):
             continue
         kind = _kind(op, slot, shadow, run, scenario)
         if kind is None:

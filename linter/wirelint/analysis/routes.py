@@ -16,6 +16,7 @@ from wirelint.facts import Route, RouteNode, SiteFacts
 from wirelint.graph import Graph, Op, Value
 from wirelint.trace.evidence import Observation, Use
 from wirelint.trace.roles import Role, Trace
+from wirelint.trace.sites import Site
 
 __all__ = ["routes"]
 
@@ -23,6 +24,7 @@ _MASKS = ("mask", "decoder_mask")
 _NAMED = 3
 _MOST_STEPS = 60
 _MOST_OPERATORS = 20_000
+_SCORE_STEPS = 12
 _STATES = {
     "absent": "hears padding: nothing hides it",
     "constant": "hears padding: the mask is a constant",
@@ -41,7 +43,7 @@ _KINDS = {
     Use.INDEX: "embedding",
     Use.WEIGH: "pooling",
 }
-_ENDS = frozenset(Use) - {Use.BOUND, Use.COMPARE, Use.COUNT}
+_ENDS = frozenset(Use) - {Use.BOUND, Use.COMPARE, Use.COUNT, Use.PAIR}
 """Uses at which a route ends.  Comparing, counting and reading a bound are steps on the way to another use."""
 
 
@@ -96,10 +98,11 @@ def _stays(at: int, trace: Trace) -> Callable[[Value], bool]:
     return lambda value: bool((trace.flow[value].derived | trace.flow[value].bare) & bit)
 
 
-def _ends(uses: Iterable[Observation], role: Role, sites: dict[Op, SiteFacts]) -> dict[Op, _End]:
+def _ends(uses: Sequence[Observation], role: Role, sites: dict[Op, SiteFacts]) -> dict[Op, _End]:
     found: dict[Op, _End] = {}
+    on_the_way = {op for use in uses if use.use is Use.SCORE and use.site is not None for op in _to_scores(use.site)}
     for use in uses:
-        if use.use not in _ENDS or use.op in found:
+        if use.use not in _ENDS or use.op in found or (use.use is Use.WEIGH and use.op in on_the_way):
             continue
         kind, note = _KINDS.get(use.use, "end"), use.use.value
         broken = False
@@ -111,6 +114,17 @@ def _ends(uses: Iterable[Observation], role: Role, sites: dict[Op, SiteFacts]) -
             note = _STATES[fact.mask] if broken else "hides padded keys" if fact.mask == "effective" else note
         found[use.op] = _End(kind, note, broken)
     return found
+
+
+def _to_scores(site: Site) -> list[Op]:
+    """The last operators before a softmax: what selects among scores there has not reached its end yet."""
+    found, frontier = dict[Op, None](), [site.scores]
+    while frontier and len(found) < _SCORE_STEPS:
+        op = frontier.pop(0).producer
+        if op is not None and op not in found:
+            found[op] = None
+            frontier += [operand for operand in op.inputs if operand is not None]
+    return list(found)
 
 
 def _between(value: Value, ends: dict[Op, _End], stays: Callable[[Value], bool]) -> list[Op]:

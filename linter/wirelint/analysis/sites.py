@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -307,6 +309,22 @@ def _spoilt(site: Site, scenario: Scenario, run: Run) -> bool:
     return False
 
 
+def _after_softmax(site: Site, trace: Trace, masks: int) -> int:
+    """The masks that blank weights after the softmax: too late, padded keys have had their share of it."""
+    found, frontier = 0, [] if site.fused else list(site.op.outputs)
+    for _ in range(_FURTHEST):
+        if not frontier:
+            break
+        for op, slot in frontier.pop().consumers:
+            if op.kind in ("Mul", "Where"):
+                others = [value for place, value in enumerate(op.inputs) if place != slot and not trace.flow[value].mixed]
+                found |= masks & reduce(or_, (trace.flow[value].derived for value in others), 0)
+                frontier += op.outputs
+            elif family(op.kind) is Family.MOVE and slot == 0:
+                frontier += op.outputs
+    return found
+
+
 def _guarded(site: Site) -> bool:
     """NaN weights are replaced right after the softmax."""
     return any(op.kind in ("IsNaN", "Where") for value in site.op.outputs for op, _ in value.consumers)
@@ -370,6 +388,8 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     made.quantised = _quantised(view)
     names = scenario.layout.names(view.anchor & mask_labels)
     made.mask_inputs = tuple(best_name(graph_inputs[at]) for at, role in enumerate(trace.roles) if role.name in names)
+    if made.mask == "absent":
+        made.mask_inputs = tuple(best_name(graph_inputs[at]) for at in bits(_after_softmax(site, trace, masks)))
     gap = _gap(view)
     if gap is not None and made.mask in ("effective", "weak", "inverted"):
         made.fill = gap.fill

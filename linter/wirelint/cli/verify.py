@@ -21,6 +21,8 @@ _GIB = 1 << 30
 )
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
 @click.option("--paths/--no-paths", default=True, help="Compare the execution paths that this machine offers, too.")
+@click.option("--reference", metavar="MODEL", help="The model that this one was made from, in either format; compare the outputs.")
+@click.option("--bisect", is_flag=True, help="Where they differ, name the first operator that does; needs --reference.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--show-inputs", is_flag=True, help="Print what was fed.")
 @click.option(
@@ -48,6 +50,8 @@ def command(
     output_format: str,
     output_file: str | None,
     paths: bool,
+    reference: str | None,
+    bisect: bool,
     seed: int,
     show_inputs: bool,
     timeout: float,
@@ -69,10 +73,14 @@ def command(
     from wirelint.findings import ExitStatus
     from wirelint.verify import Limits, Status, Worker, json_document, junit, text, verify
 
+    if bisect and reference is None:
+        raise click.UsageError("--bisect needs --reference")
     limits = Limits(timeout, int(memory * _GIB))
     try:
         with Worker(limits) as worker:
-            found = [verify(model, worker=worker, seed=seed, paths=paths) for model in models]
+            found = [
+                verify(model, worker=worker, seed=seed, paths=paths, reference=reference, bisect=bisect) for model in models
+            ]
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: can't be read: {error.strerror or error}") from None
     colored = use_color(color, output_file)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirelint.compare.buckets import bucket_mismatches
-from wirelint.compare.difference import Difference
+from wirelint.compare.difference import ERROR, SEVERITIES, Difference
 from wirelint.compare.inputs import input_differences
 from wirelint.compare.outputs import output_differences
 from wirelint.compare.wiring import wiring_differences
-from wirelint.findings import Severity
 
 if TYPE_CHECKING:
     from wirelint.facts import ModelFacts
@@ -24,7 +23,7 @@ def differences(reference: ModelFacts, model: ModelFacts) -> list[Difference]:
         *wiring_differences(reference, model),
         *output_differences(reference, model),
     ]
-    return sorted(found, key=lambda difference: difference.severity.rank)
+    return sorted(found, key=lambda difference: SEVERITIES.index(difference.severity))
 
 
 def mismatches(reference: ModelFacts, model: ModelFacts) -> dict[str, tuple[str, ...]]:
@@ -38,6 +37,6 @@ def mismatches(reference: ModelFacts, model: ModelFacts) -> dict[str, tuple[str,
         if difference.kind == "input-order":
             sentences.setdefault("input-order", []).append(difference.sentence)
         elif difference.lost:
-            rule = "reference-drift" if difference.severity is Severity.ERROR else "reference-change"
+            rule = "reference-drift" if difference.severity == ERROR else "reference-change"
             sentences.setdefault(rule, []).append(difference.sentence)
     return {rule: tuple(said) for rule, said in sentences.items()}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirelint.findings import Severity
+__all__ = ["ERROR", "NOTE", "REFERENCE", "SEVERITIES", "WARNING", "Difference", "file_name"]
 
-__all__ = ["REFERENCE", "Difference", "file_name"]
+ERROR, WARNING, NOTE = "error", "warning", "note"
+SEVERITIES = (ERROR, WARNING, NOTE)
+"""The worst first."""
 
 REFERENCE = "the reference"
 """How sentences call the model that another is compared with."""
@@ -30,7 +32,7 @@ class Difference:
     """
 
     kind: str
-    severity: Severity
+    severity: str
     sentence: str
     input: int | None = None
     output: int | None = None
@@ -38,7 +40,7 @@ class Difference:
     @property
     def lost(self) -> bool:
         """Something that the reference had is gone or changed."""
-        return self.severity is not Severity.NOTE
+        return self.severity != NOTE
 
 
 def file_name(path: str) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import REFERENCE, Difference
+from wirelint.compare.difference import ERROR, NOTE, REFERENCE, WARNING, Difference
 from wirelint.compare.matching import match_inputs, names_of
-from wirelint.findings import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,11 +38,11 @@ def _dropped(entry: InputFacts, reference: ModelFacts, model: ModelFacts, source
     called = f"{entry.shown} of {source} ({entry.role})"
     if not entry.used or entry.has_default:
         why = "nothing depended on it there" if not entry.used else "it was optional there"
-        return Difference("input-dropped", Severity.WARNING, f"{called} is gone; {why}", input=entry.index)
+        return Difference("input-dropped", WARNING, f"{called} is gone; {why}", input=entry.index)
     folded = _folded_to(entry, reference, model)
     return Difference(
         "input-dropped",
-        Severity.ERROR,
+        ERROR,
         f"{called} is gone{folded}; convert again with it among the inputs",
         input=entry.index,
     )
@@ -67,11 +66,9 @@ def _folded_to(entry: InputFacts, reference: ModelFacts, model: ModelFacts) -> s
 
 def _added(entry: InputFacts, source: str) -> Difference:
     if entry.has_default:
-        return Difference(
-            "input-added", Severity.NOTE, f"{entry.shown} ({entry.role}) is not in {source}; it is optional", entry.index
-        )
+        return Difference("input-added", NOTE, f"{entry.shown} ({entry.role}) is not in {source}; it is optional", entry.index)
     sentence = f"{entry.shown} ({entry.role}) is not in {source}, so that its callers do not feed it; convert again without it"
-    return Difference("input-added", Severity.ERROR, sentence, entry.index)
+    return Difference("input-added", ERROR, sentence, entry.index)
 
 
 def _renamed(old: InputFacts, new: InputFacts, source: str) -> Iterator[Difference]:
@@ -80,28 +77,28 @@ def _renamed(old: InputFacts, new: InputFacts, source: str) -> Iterator[Differen
     called = f"'{new.name}'" if new.name else "nothing"
     sentence = f"input {new.index} ({new.role}) is called {called} here and '{old.name}' in {source}"
     if old.name_kind == "generated" and new.name_kind == "conventional":
-        yield Difference("input-renamed", Severity.NOTE, sentence, new.index)
+        yield Difference("input-renamed", NOTE, sentence, new.index)
     else:
-        yield Difference("input-renamed", Severity.ERROR, f"{sentence}; `wirelint fix` renames it", new.index)
+        yield Difference("input-renamed", ERROR, f"{sentence}; `wirelint fix` renames it", new.index)
 
 
 def _retyped(old: InputFacts, new: InputFacts, source: str) -> Iterator[Difference]:
     if old.dtype != new.dtype and "unknown" not in (old.dtype, new.dtype):
         sentence = f"{new.shown} is {new.dtype} here and {old.dtype} in {source}; feed {new.dtype}"
         crossed = old.is_float != new.is_float
-        yield Difference("input-retyped", Severity.ERROR if crossed else Severity.WARNING, sentence, new.index)
+        yield Difference("input-retyped", ERROR if crossed else WARNING, sentence, new.index)
 
 
 def _weakened(old: InputFacts, new: InputFacts, source: str) -> Iterator[Difference]:
     """Inputs that may be left out now, or that do nothing any more."""
     if new.has_default and not old.has_default:
         sentence = f"{new.shown} has a default value here and is required in {source}: leaving it out is silent now"
-        yield Difference("input-optional", Severity.WARNING, sentence, new.index)
+        yield Difference("input-optional", WARNING, sentence, new.index)
     if old.used and not new.used:
         sentence = (
             f"{new.shown} has no effect here and has one in {source} ({old.role}); convert again without constant folding"
         )
-        yield Difference("input-inert", Severity.ERROR, sentence, new.index)
+        yield Difference("input-inert", ERROR, sentence, new.index)
 
 
 def _axes(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
@@ -116,7 +113,7 @@ def _axes(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
             continue
         if len(old.shape) != len(new.shape):
             sentence = f"{new.shown} has {len(new.shape)} axes here and {len(old.shape)} in {source}"
-            yield Difference("rank-changed", Severity.ERROR, sentence, new.index)
+            yield Difference("rank-changed", ERROR, sentence, new.index)
             continue
         for axis, (was, now) in enumerate(zip(old.shape, new.shape, strict=True)):
             if was != now and (isinstance(was, int) or isinstance(now, int)):
@@ -125,12 +122,12 @@ def _axes(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
         shown = entries[0].shown + (f" (and of {len(entries) - 1} more)" if len(entries) > 1 else "")
         if not isinstance(now, int):
             sentence = f"axis {axis} of {shown} is open here and fixed at {was} in {source}"
-            yield Difference("axis-opened", Severity.NOTE, sentence, entries[0].index)
+            yield Difference("axis-opened", NOTE, sentence, entries[0].index)
         elif isinstance(was, int):
             sentence = f"axis {axis} of {shown} is {now} here and {was} in {source}"
-            yield Difference("axis-fixed", Severity.ERROR, sentence, entries[0].index)
+            yield Difference("axis-fixed", ERROR, sentence, entries[0].index)
         else:
-            severity = Severity.ERROR if _open_elsewhere(pairs, was) else Severity.WARNING
+            severity = ERROR if _open_elsewhere(pairs, was) else WARNING
             sentence = f"axis {axis} of {shown} is fixed at {now} here and open in {source}{f' ({was})' if was else ''}"
             yield Difference(
                 "axis-fixed", severity, f"{sentence}; convert with dynamic axes unless it is meant", entries[0].index
@@ -155,7 +152,7 @@ def _order(pairs: Sequence[Pair], source: str) -> Iterator[Difference]:
         return
     moved = next(new for new, other in zip(there, here, strict=True) if new is not other)
     sentence = f"the inputs come in the order {_shown(here)} here and {_shown(there)} in {source}; feed by name"
-    yield Difference("input-order", Severity.WARNING, sentence, moved.index)
+    yield Difference("input-order", WARNING, sentence, moved.index)
 
 
 def _shown(entries: Sequence[InputFacts]) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import REFERENCE, Difference
+from wirelint.compare.difference import ERROR, NOTE, REFERENCE, WARNING, Difference
 from wirelint.compare.matching import match_outputs, names_of
-from wirelint.findings import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,11 +21,11 @@ def output_differences(reference: ModelFacts, model: ModelFacts, source: str = R
     pairs = [(old, new) for old, new in matched if new is not None]
     for old, new in matched:
         if new is None:
-            yield Difference("output-dropped", Severity.ERROR, f"output '{old.name}' of {source} is gone", output=old.index)
+            yield Difference("output-dropped", ERROR, f"output '{old.name}' of {source} is gone", output=old.index)
     kept = {new.index for _, new in pairs}
     for entry in model.outputs:
         if entry.index not in kept:
-            yield Difference("output-added", Severity.NOTE, f"output '{entry.name}' is not in {source}", output=entry.index)
+            yield Difference("output-added", NOTE, f"output '{entry.name}' is not in {source}", output=entry.index)
     acting = {entry.role for entry in model.inputs if entry.used}
     for old, new in pairs:
         yield from _form(old, new, source)
@@ -34,20 +33,20 @@ def output_differences(reference: ModelFacts, model: ModelFacts, source: str = R
         lost = [role for role in old.depends_on if role in acting and role not in new.depends_on]
         if lost and new.finite and not new.unmodelled:
             sentence = f"output '{new.name}' does not depend on {', '.join(lost)} here, and does in {source}"
-            yield Difference("dependence-lost", Severity.ERROR, sentence, output=new.index)
+            yield Difference("dependence-lost", ERROR, sentence, output=new.index)
     yield from _order(pairs, source)
 
 
 def _form(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Difference]:
     if not names_of(old) & names_of(new):
         sentence = f"output {new.index} is called '{new.name}' here and '{old.name}' in {source}"
-        yield Difference("output-renamed", Severity.WARNING, sentence, output=new.index)
+        yield Difference("output-renamed", WARNING, sentence, output=new.index)
     if old.dtype != new.dtype and "unknown" not in (old.dtype, new.dtype):
         sentence = f"output '{new.name}' is {new.dtype} here and {old.dtype} in {source}"
-        yield Difference("output-retyped", Severity.WARNING, sentence, output=new.index)
+        yield Difference("output-retyped", WARNING, sentence, output=new.index)
     if old.pooled != new.pooled:
         sentence = f"output '{new.name}' {_per(new)} here and {_per(old)} in {source}"
-        yield Difference("output-pooled", Severity.ERROR, sentence, output=new.index)
+        yield Difference("output-pooled", ERROR, sentence, output=new.index)
 
 
 def _per(entry: OutputFacts) -> str:
@@ -64,24 +63,24 @@ def _guarantees(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Dif
         if was != "safe" or now not in ("leaks", "unknown"):
             continue
         if now == "leaks":
-            severity = Severity.ERROR if side == "right" else Severity.WARNING
+            severity = ERROR if side == "right" else WARNING
             sentence = f"padding on the {side} changes output '{new.name}' here and not in {source}"
         else:
-            severity = Severity.NOTE
+            severity = NOTE
             sentence = f"that padding on the {side} can't change output '{new.name}' is shown for {source} only"
         yield Difference("padding-lost", severity, sentence, output=new.index)
     if old.batch == "independent" and new.batch == "mixes":
         sentence = f"rows of a batch change each other's output '{new.name}' here and not in {source}"
-        yield Difference("rows-lost", Severity.ERROR, sentence, output=new.index)
+        yield Difference("rows-lost", ERROR, sentence, output=new.index)
     if new.length_right and not old.length_right:
         sentence = f"output '{new.name}' depends on how much padding there is here and not in {source}"
-        yield Difference("padding-lost", Severity.ERROR, sentence, output=new.index)
+        yield Difference("padding-lost", ERROR, sentence, output=new.index)
     if old.finite and not new.finite:
-        yield Difference("not-finite", Severity.ERROR, f"output '{new.name}' is NaN here and not in {source}", output=new.index)
+        yield Difference("not-finite", ERROR, f"output '{new.name}' is NaN here and not in {source}", output=new.index)
 
 
 def _order(pairs: Sequence[tuple[OutputFacts, OutputFacts]], source: str) -> Iterator[Difference]:
     indices = [new.index for _, new in pairs]
     if indices != sorted(indices):
         sentence = f"the outputs come in another order than in {source}; read them by name"
-        yield Difference("output-order", Severity.WARNING, sentence)
+        yield Difference("output-order", WARNING, sentence)

@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from wirelint.findings import Severity
+from wirelint.compare.difference import SEVERITIES
 from wirelint.printable import printable
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def comparison_text(reference: str, model: str, found: Sequence[Difference], wid
     """The differences, each on a line of its own, and a line that counts them."""
     lines = [f"{printable(reference)} -> {printable(model)}"]
     for difference in found:
-        head = f"  {difference.severity.value:<{_SEVERITY_WIDTH}}{difference.kind:<{_KIND_WIDTH}}"
+        head = f"  {difference.severity:<{_SEVERITY_WIDTH}}{difference.kind:<{_KIND_WIDTH}}"
         lines.append(_wrapped(head, difference.sentence, width))
     counts = Counter(difference.severity for difference in found)
-    counted = ", ".join(f"{counts[severity]} {severity.value}{'s' if counts[severity] != 1 else ''}" for severity in Severity)
+    counted = ", ".join(f"{counts[severity]} {severity}{'s' if counts[severity] != 1 else ''}" for severity in SEVERITIES)
     lines.append(counted if found else "nothing lost, nothing changed")
     return "\n".join(lines) + "\n"
 
@@ -44,7 +44,7 @@ def comparison_document(reference: str, model: str, found: Sequence[Difference])
             "differences": [
                 {
                     "kind": difference.kind,
-                    "severity": difference.severity.value,
+                    "severity": difference.severity,
                     "message": difference.sentence,
                     "input": difference.input,
                     "output": difference.output,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.compare.difference import REFERENCE, Difference
-from wirelint.findings import Severity
+from wirelint.compare.difference import ERROR, NOTE, REFERENCE, WARNING, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,7 @@ def wiring_differences(reference: ModelFacts, model: ModelFacts, source: str = R
     yield from _sizes(reference, model, source)
     if reference.precision != model.precision:
         sentence = f"it computes in {model.precision} here and in {reference.precision} in {source}"
-        yield Difference("precision-changed", Severity.NOTE, sentence)
+        yield Difference("precision-changed", NOTE, sentence)
 
 
 def _masks(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Difference]:
@@ -52,7 +51,7 @@ def _masks(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Di
         shown = f" ({named}{', ...' if len(lost) > 3 else ''})" if named else ""
         yield Difference(
             "mask-lost",
-            Severity.ERROR,
+            ERROR,
             f"the padding mask is {kinds} at {len(lost)} of {len(after)} attention sites{shown}, and acts in {source}",
         )
 
@@ -70,7 +69,7 @@ def _segments(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator
     folded = [table for table in _tables(model, "segment") if table.constant_index is not None]
     if fed and folded and "segment" in model.roles():
         sentence = f"the segment table is always read at row {folded[0].constant_index} here and by an input in {source}"
-        yield Difference("segments-folded", Severity.ERROR, f"{sentence}; convert again without constant folding")
+        yield Difference("segments-folded", ERROR, f"{sentence}; convert again without constant folding")
 
 
 def _positions(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Difference]:
@@ -81,11 +80,11 @@ def _positions(reference: ModelFacts, model: ModelFacts, source: str) -> Iterato
         sentence = (
             f"positions are 0, 1, 2, ... whatever the padding is, and are counted from the {before[0].index_from} in {source}"
         )
-        yield Difference("positions-changed", Severity.ERROR, sentence)
+        yield Difference("positions-changed", ERROR, sentence)
     shortest, was = min(table.rows for table in after), min(table.rows for table in before)
     if shortest < was:
         sentence = f"the position table has {shortest} rows here and {was} in {source}: longer texts fail"
-        yield Difference("table-shortened", Severity.WARNING, sentence)
+        yield Difference("table-shortened", WARNING, sentence)
 
 
 def _sizes(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Difference]:
@@ -93,7 +92,7 @@ def _sizes(reference: ModelFacts, model: ModelFacts, source: str) -> Iterator[Di
     length, batch = model.sequence.failed_length, model.batch.failed
     if length is not None and reference.sequence.failed_length is None:
         sentence = f"a length of {length} fails at {model.sequence.failed_at} here and runs in {source}"
-        yield Difference("length-lost", Severity.ERROR, sentence)
+        yield Difference("length-lost", ERROR, sentence)
     if batch is not None and reference.batch.failed is None:
         sentence = f"a batch of {batch} fails at {model.batch.failed_at} here and runs in {source}"
-        yield Difference("batch-lost", Severity.ERROR, sentence)
+        yield Difference("batch-lost", ERROR, sentence)

@@ -115,19 +115,20 @@ def _export_code(facts: ModelFacts, names: Sequence[str]) -> str:
 
 def _feeding_code(facts: ModelFacts, inputs: Sequence[InputFacts], names: dict[int, str]) -> str:
     """The model fed by position; what the caller's tokenizer does not make is made here."""
-    made = [(entry.index, _value(entry, names[entry.index], facts)) for entry in inputs if not entry.has_default]
     path = json.dumps(facts.path.replace("\\", "/").rsplit("/", 1)[-1])
+    values = {entry.index: _value(entry, names[entry.index], facts) for entry in inputs}
     if facts.format == "openvino-ir":
         head = [f"compiled = openvino.Core().compile_model({path})", "outputs = compiled({"]
-        lines = [f"    {index}: {value}," for index, value in made]
-        return "\n".join([*head, *lines, "})"])
+        return "\n".join([*head, *(f"    {index}: {value}," for index, value in values.items()), "})"])
     head = [
         f"session = onnxruntime.InferenceSession({path})",
         "names = [entry.name for entry in session.get_inputs()]",
         "outputs = session.run(None, {",
     ]
     # ONNX Runtime lists optional inputs apart, so that positions count the required ones.
-    lines = [f"    names[{at}]: {value}," for at, (_, value) in enumerate(made)]
+    required = [entry for entry in inputs if not entry.has_default]
+    lines = [f"    names[{at}]: {values[entry.index]}," for at, entry in enumerate(required)]
+    lines += [f"    {json.dumps(entry.name)}: {values[entry.index]}," for entry in inputs if entry.has_default]
     return "\n".join([*head, *lines, "})"])
 
 

@@ -54,16 +54,14 @@ def place(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]]
     order = _ordered(layers, chains)
     widths = {item: sizes[item][0] if isinstance(item, int) else _PASS_WIDTH for layer in order for item in layer}
     heights = [max((sizes[item][1] for item in layer if isinstance(item, int)), default=0.0) for layer in order]
-    total = [sum(widths[item] for item in layer) + _GAP_X * (len(layer) - 1) for layer in order]
-    width = max(total, default=0.0)
+    across = _across(order, widths, chains)
     spot: dict[_Item, tuple[float, float]] = {}
     y = 0.0
-    for layer, height, taken in zip(order, heights, total, strict=True):
-        x = (width - taken) / 2
+    for layer, height in zip(order, heights, strict=True):
         for item in layer:
-            spot[item] = (x + widths[item] / 2, y + height / 2)
-            x += widths[item] + _GAP_X
+            spot[item] = (across[item], y + height / 2)
         y += height + _GAP_Y
+    width = max((across[item] + widths[item] / 2 for layer in order for item in layer), default=0.0)
     lines = tuple(tuple(spot[item] for item in chain) for chain in chains)
     return Placed(tuple(spot[at] for at in range(len(sizes))), lines, width, max(y - _GAP_Y, 0.0))
 
@@ -100,14 +98,42 @@ def _with_passes(level: Sequence[int], edges: Sequence[tuple[int, int]]) -> tupl
     return layers, chains
 
 
-def _ordered(layers: list[list[_Item]], chains: Sequence[Sequence[_Item]]) -> list[list[_Item]]:
-    """Each layer in the order of the mean place of what it is joined to, swept down and up."""
+def _across(order: Sequence[Sequence[_Item]], widths: dict[_Item, float], chains: Sequence[Sequence[_Item]]) -> dict[_Item, float]:
+    """The horizontal place of each item: below the mean of what leads to it, as far as its neighbours leave room."""
+    above, _ = _joined(chains)
+    found: dict[_Item, float] = {}
+    for layer in order:
+        middle = 0.0
+        wanted = []
+        for item in layer:
+            middle = _mean([found[other] for other in above.get(item, [])], middle)
+            wanted.append(middle)
+        edge = float("-inf")
+        placed = []
+        for item, centre in zip(layer, wanted, strict=True):
+            placed.append(max(centre, edge + widths[item] / 2))
+            edge = placed[-1] + widths[item] / 2 + _GAP_X
+        # What was pushed aside was pushed to the right: the layer as a whole moves back by the mean of it.
+        back = _mean([at - centre for at, centre in zip(placed, wanted, strict=True)], 0.0)
+        found.update({item: at - back for item, at in zip(layer, placed, strict=True)})
+    left = min((found[item] - widths[item] / 2 for item in found), default=0.0)
+    return {item: at - left for item, at in found.items()}
+
+
+def _joined(chains: Sequence[Sequence[_Item]]) -> tuple[dict[_Item, list[_Item]], dict[_Item, list[_Item]]]:
+    """What each item is joined to in the layer above, and below."""
     above: dict[_Item, list[_Item]] = {}
     below: dict[_Item, list[_Item]] = {}
     for chain in chains:
         for one, other in zip(chain, chain[1:], strict=False):
             below.setdefault(one, []).append(other)
             above.setdefault(other, []).append(one)
+    return above, below
+
+
+def _ordered(layers: list[list[_Item]], chains: Sequence[Sequence[_Item]]) -> list[list[_Item]]:
+    """Each layer in the order of the mean place of what it is joined to, swept down and up."""
+    above, below = _joined(chains)
     rank = {item: at / max(len(layer), 1) for layer in layers for at, item in enumerate(layer)}
     order = [list(layer) for layer in layers]
     for sweep in range(_SWEEPS):

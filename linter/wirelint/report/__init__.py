@@ -18,6 +18,7 @@ FORMATS = {
     "gitlab": "wirelint.report.gitlab",
     "junit": "wirelint.report.junit",
     "markdown": "wirelint.report.markdown",
+    "html": "wirelint.report.html",
 }
 """Names of the formats, in the order in which help lists them, with the module whose ``render`` writes each."""
 

@@ -39,7 +39,7 @@ def axes_over_positions(shape: tuple[int, ...], scenario: Scenario) -> list[Axis
             if exact and not (at == 0 and len(shape) > 1 and size == scenario.batch):
                 found.append(Axis(at, sequence))
                 break
-            if scenario.batch > 1 and size == scenario.batch * sequence.length:
+            if scenario.batch > 1 and sequence.length > 1 and size == scenario.batch * sequence.length:
                 found.append(Axis(at, sequence, folded=True))
                 break
     return found
@@ -155,6 +155,6 @@ def _shared(scenario: Scenario) -> np.uint64:
     """Labels of inputs that have no batch axis: every row may carry them."""
     shared: np.uint64 = NO_LABELS
     for value, shadow in scenario.bindings.items():
-        if not (value.shape is not None and shadow.shape and shadow.shape[0] == scenario.batch):
+        if not (value.shape is not None and scenario.batch in shadow.shape[:2]):
             shared |= present(shadow.labels)
     return shared

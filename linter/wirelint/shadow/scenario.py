@@ -161,12 +161,29 @@ def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]
         return ("batch", "pixels", "pixels")[:rank]
     if role == "features":
         convolved = any(use.use is Use.CONVOLVE for use in trace.observations.get(at, ()))
+        if rank == 3 and _time_first(value, trace, at):
+            return ("frames", "batch", "size")
         if rank == 3:
             known = [isinstance(dim, int) for dim in value.shape or ()]
             channels_first = known[1:] == [True, False] or (known[1:] != [False, True] and convolved)
             return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
         return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
+    if rank == 3 and _is_state(trace, at):
+        return ("one", "batch", "size")
     return ("batch", *("one",) * (rank - 1)) if rank else ()
+
+
+def _is_state(trace: Trace, at: int) -> bool:
+    """The first state of a recurrent operator: directions, rows, hidden units."""
+    return any(use.use is Use.STATE for use in trace.observations.get(at, ()))
+
+
+def _time_first(value: Value, trace: Trace, at: int) -> bool:
+    """A recurrent operator reads the input as it comes, steps first and rows second, as most frameworks do by default."""
+    return any(
+        use.use is Use.STEP and use.op.operand(0) is value and use.op.kind in ("LSTM", "GRU", "RNN") and not use.op.attrs.get("layout")
+        for use in trace.observations.get(at, ())
+    )
 
 
 def build(
@@ -197,7 +214,7 @@ def build(
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
     resolved = [shapes.of(at) for at in range(len(graph.inputs))]
     order = sorted(range(len(graph.inputs)), key=lambda at: (_rank_of(trace.roles[at].name), at))
-    rows = _batch(trace, resolved, sizes)
+    rows = _batch(graph, trace, resolved, sizes)
     scenario.batch = rows
     cached = shapes.past(resolved)
     has_pixel_mask = bool(trace.inputs_of("pixel_mask"))
@@ -223,10 +240,10 @@ def _rank_of(role: str) -> int:
     return order.index(role) if role in order else len(order)
 
 
-def _batch(trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
+def _batch(graph: Graph, trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
     for at, role in enumerate(trace.roles):
         if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
-            return shapes[at][0]
+            return shapes[at][1 if role.name == "features" and _time_first(graph.inputs[at], trace, at) else 0]
     return sizes.batch
 
 
@@ -334,11 +351,15 @@ class _Shapes:
 def _counts(rows: int, length: int) -> list[int]:
     """How many positions of each row are real: two different amounts of padding, wherever there is room.
 
-    The second row is padded by more than half, so that a position counted from the wrong end falls into the padding.
+    The second row is padded by more than half, so that a position counted from the wrong end falls into the padding.  One of
+    the counts is even and the other odd where there is room, so that windows of two positions meet the edge of the padding.
     """
     if length < 2:
         return [length] * rows
-    shares = (length - max(2, length // 4) if length > 3 else length - 1, max(1, length - (length // 2 + 1)))
+    first, second = length - max(2, length // 4) if length > 3 else length - 1, max(1, length - (length // 2 + 1))
+    if (first - second) % 2 == 0 and second > 1:
+        second -= 1
+    shares = (first, second)
     return [shares[row % 2] for row in range(rows)]
 
 
@@ -410,6 +431,9 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
     if len(shape) > 1 and axis != 0:
         dims[0] = rows
         return grid.reshape(dims)
+    if len(shape) == 3:
+        dims[1] = rows
+        return grid.T.reshape(dims)
     first: Array = grid[0]
     return first.reshape(dims)
 
@@ -432,6 +456,8 @@ def _bind(
         return _ids(scenario, sequence, shape, dtype, trace, at, constants)
     if role in ("encoder_states", "features") and sequence is not None:
         axis = next((place for place, size in enumerate(shape) if place and size == sequence.length), len(shape) - 1)
+        if role == "features" and _time_first(value, trace, at):
+            axis = 0
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, axis))
     if role == "pixels" and sequence is not None:
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, len(shape) - 1))
@@ -439,6 +465,8 @@ def _bind(
     if role in ("mask", "decoder_mask", "pixel_mask"):
         return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace))
     labels = _row_labels(part, scenario.batch, shape)
+    if len(shape) == 3 and _is_state(trace, at):
+        labels = np.swapaxes(_row_labels(part, scenario.batch, (shape[1], shape[0], shape[2])), 0, 1)
     if role == "segment":
         return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
     if role == "position":

@@ -40,6 +40,8 @@ class Use(enum.Enum):
     COUNT = "is counted up along an axis"
     TEXT = "is text"
     BLANK = "is multiplied into ids before they are looked up"
+    PAIR = "is compared with itself, position by position"
+    CARRY = "stands for hidden states"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +187,24 @@ def _cached(value: Value, flow: Flow) -> int:
     return found
 
 
+def _are_weights(value: Value | None) -> bool:
+    """What a softmax gives, moved or selected from at most: it weighs, and what it is multiplied with is weighed."""
+    frontier, seen = [value], set[Value]()
+    while frontier and len(seen) < 64:
+        entry = frontier.pop()
+        op = None if entry is None or entry in seen else entry.producer
+        if op is None or entry is None:
+            continue
+        seen.add(entry)
+        if op.kind == "Softmax":
+            return True
+        if op.kind == "Where":
+            frontier += op.inputs[1:3]
+        elif family(op.kind) is Family.MOVE and op.inputs:
+            frontier.append(op.inputs[0])
+    return False
+
+
 def _at_operator(op: Op, flow: Flow, note: object) -> None:
     assert callable(note)
     kind, group = op.kind, family(op.kind)
@@ -195,7 +215,7 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
             other = operands[1 - slot] if len(operands) > 1 else EMPTY
             if not other.reach:
                 note(state.bare, Use.PROJECT, op, slot=slot)
-            elif state.derived and not state.mixed and other.mixed:
+            elif state.derived and not state.mixed and other.mixed and not _are_weights(op.inputs[1 - slot]):
                 note(state.derived, Use.WEIGH, op, slot=slot, direct=bool(state.linear))
     elif kind in ("Conv", "ConvTranspose"):
         rank = len(op.inputs[1].shape or ()) - 2 if len(op.inputs) > 1 and op.inputs[1] is not None else 0
@@ -218,7 +238,14 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
         state = operands[3] if kind == "RotaryEmbedding" and len(operands) > 3 else first
         if not state.mixed:
             note(state.derived, Use.ANGLE, op, direct=bool(state.linear))
+    elif kind == "GatherElements":
+        # Rows of a table of sines that are picked number by number.
+        index = operands[1] if len(operands) > 1 else EMPTY
+        if not first.reach and op.inputs[0] is not None and op.inputs[0].dtype.is_float and _turns(op, flow):
+            note(index.derived, Use.ANGLE, op, direct=bool(index.linear), slot=1)
     elif kind in ("Equal", "NotEqual"):
+        if len(operands) > 1:
+            note(operands[0].linear & operands[1].linear, Use.PAIR, op)
         for slot, state in enumerate(operands[:2]):
             constant = op.inputs[1 - slot] if len(op.inputs) > 1 else None
             number = _number(constant)

@@ -285,7 +285,10 @@ class _Decision:
         weighs = self._uses(at, Use.WEIGH)
         counts = self._uses(at, Use.COUNT)
         rank = _rank(value)
-        if writes and rank is not None and rank <= 1:
+        pairs = self._uses(at, Use.PAIR)
+        if pairs and scores and all(self._learned(use) for use in scores):
+            self._give(at, "segment", 0.85, "whether two positions have the same chooses a learned term of their score", pairs[0].op)
+        elif writes and rank is not None and rank <= 1:
             self._give(at, "cache_position", 0.9, "says where new keys and values are written", writes[0].op)
         elif angle and not counts:
             self._give(at, "position", 0.95, "angles are computed from it", angle[0].op)
@@ -315,6 +318,10 @@ class _Decision:
         elif angle or counts:
             use = (angle or counts)[0]
             self._give(at, "position" if angle else "mask", 0.6, use.use.value, use.op)
+
+    def _learned(self, use: Observation) -> bool:
+        """What reaches the scores is computed from weights or hidden states, as no padding mask is."""
+        return use.site is not None and use.slot < len(use.site.terms) and self.flow[use.site.terms[use.slot]].mixed
 
     def _varies_along_queries(self, value: Value) -> bool:
         """A vector with one number per new token, not per row: its axis is the ids' sequence axis."""

@@ -7,6 +7,7 @@ inputs are drawn, each row from its own seed, so that a row keeps its content wh
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -160,9 +161,18 @@ class Inputs:
             return np.array(np.broadcast_to(shadow.value, shadow.shape), dtype=shadow.dtype.numpy)
         return self._drawn(batch, at, shadow, content)
 
-    def _rng(self, at: int, row: int, content: Content) -> np.random.Generator:
-        """Real content of one row of one input."""
-        return np.random.default_rng((self.seed, at, row, content.others if row else 0))
+    def _key(self, at: int) -> tuple[int, int]:
+        """What identifies an input across files: its role, and which of the inputs of that role it is."""
+        role = self.traced.roles[at].name
+        return zlib.crc32(role.encode()), self.traced.inputs_of(role).index(at)
+
+    def _real(self, at: int, row: int, content: Content) -> np.random.Generator:
+        """For the real content of one row of one input."""
+        return np.random.default_rng((self.seed, *self._key(at), row, content.others if row else 0))
+
+    def _other(self, at: int, row: int, content: Content) -> np.random.Generator:
+        """For what stands in the padded positions of one row of one input."""
+        return np.random.default_rng((self.seed, *self._key(at), row, content.padded, 1))
 
     def _axis(self, shadow: Shadow) -> int:
         """The axis over positions: the one along which labels vary within a row."""
@@ -184,9 +194,9 @@ class Inputs:
             line, gap = (moved[row], gaps[row]) if moved.ndim > 1 else (moved, gaps)
             real = np.flatnonzero(~gap.reshape(-1, gap.shape[-1])[0])
             # The last real id stays: it may be the one that ends a text.
-            line[..., real[:-1]] = self._rng(at, row, content).choice(allowed, size=max(len(real) - 1, 0))
+            line[..., real[:-1]] = self._real(at, row, content).choice(allowed, size=max(len(real) - 1, 0))
             if content.padded:
-                drawn = np.random.default_rng((self.seed, at, row, content.padded, 1)).choice(allowed, size=gap.shape[-1])
+                drawn = self._other(at, row, content).choice(allowed, size=gap.shape[-1])
                 line[...] = np.where(gap, drawn, line)
         return ids.astype(shadow.dtype.numpy)
 
@@ -199,8 +209,8 @@ class Inputs:
             part: tuple[slice, ...] = (slice(row, row + 1),) if by_row else ()
             target, gap = np.moveaxis(made[part], axis, 0), np.moveaxis(padded[part], axis, 0)
             real = ~gap.reshape(gap.shape[0], -1)[:, 0] if gap.size else np.ones(gap.shape[:1], dtype=bool)
-            target[real] = self._rng(at, row, content).normal(size=(int(real.sum()), *target.shape[1:]))
-            other = np.random.default_rng((self.seed, at, row, content.padded, 1)).normal(size=target.shape) * content.scale
+            target[real] = self._real(at, row, content).normal(size=(int(real.sum()), *target.shape[1:]))
+            other = self._other(at, row, content).normal(size=target.shape) * content.scale
             target[~real] = other[~real] if content.padded else 0.0
         return _as(made, shadow.dtype)
 

@@ -46,6 +46,7 @@ def _model(made: Verification, *, show_inputs: bool) -> dict[str, Any]:
         "not_finite": made.infinite,
         "claims": [claim.as_dict() for claim in made.claims],
         "agreement": None if made.agreement is None else made.agreement.as_dict(),
+        "against": None if made.against is None else made.against.as_dict(),
         **({"inputs": [_input(feed) for feed in made.feeds]} if show_inputs else {}),
         "seconds": round(made.seconds, 4),
     }

@@ -56,6 +56,12 @@ def _suite(made: Verification) -> ET.Element:
         for entry in made.agreement.differences:
             said = "shapes differ" if entry.change is None else str(entry.change)
             case(f"{entry.output}: {entry.one} against {entry.other}", "failure" if entry.beyond else "", said)
+    if made.against is not None:
+        if made.against.stopped:
+            case(f"compared with {made.against.reference}", "failure", made.against.stopped)
+        for entry in made.against.differences:
+            said = "shapes differ" if entry.change is None else str(entry.change)
+            case(f"{entry.output}: as {made.against.reference}", "failure" if entry.beyond else "", said)
     for key, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(key, str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("tests", str(len(suite)))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wirelint.verify.agreement import Agreement
+    from wirelint.verify.reference import Against
     from wirelint.verify.verification import Verification
 
 __all__ = ["render"]
@@ -45,6 +46,8 @@ def _model(made: Verification, width: int, *, color: bool, show_inputs: bool) ->
         yield from _claim(claim, width, color=color)
     if made.agreement is not None:
         yield from _agreement(made.agreement, width)
+    if made.against is not None:
+        yield from _against(made.against, width)
     if show_inputs:
         for feed in made.feeds:
             name = printable(feed.names[0], 60) if feed.names else "(unnamed)"
@@ -74,6 +77,25 @@ def _agreement(agreement: Agreement, width: int) -> Iterator[str]:
         yield from _wrapped("agree", f"{len(agreement.ran)} execution paths give the same{farthest}", width)
     elif not parted:
         yield from _wrapped("path", "there is only one execution path to run it on", width)
+
+
+def _against(against: Against, width: int) -> Iterator[str]:
+    name = printable(against.reference)
+    if against.stopped:
+        yield from _wrapped("reference", f"{name}: {against.stopped}", width)
+        return
+    for said in against.own_inputs:
+        yield from _wrapped("reference", said, width)
+    for entry in against.differences:
+        change = "the shapes differ" if entry.change is None else str(entry.change)
+        if entry.beyond:
+            yield from _wrapped("parted", f"'{printable(entry.output, 60)}' is not what {name} gives: {change}", width)
+        else:
+            yield from _wrapped("agree", f"'{printable(entry.output, 60)}' is what {name} gives, to {entry.tolerance:g}", width)
+    for output in against.alone:
+        yield from _wrapped("reference", f"it has no output '{printable(output, 60)}'", width)
+    if against.parting is not None:
+        yield from _wrapped("bisect", str(against.parting), width)
 
 
 def _wrapped(label: str, text: str, width: int) -> Iterator[str]:

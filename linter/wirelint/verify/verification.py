@@ -11,12 +11,16 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from wirelint.analysis import examine
+from wirelint.errors import ConfigurationError, ModelFileError, NotAModelError
 from wirelint.formats import load
 from wirelint.verify.agreement import Agreement, compare_paths, paths_for
+from wirelint.verify.bisect import find_parting
 from wirelint.verify.claims import Claim, Status, judge_batch, judge_mask, judge_padding
+from wirelint.verify.compare import layout_of
 from wirelint.verify.inputs import Inputs, UnfeedableError
 from wirelint.verify.paths import RUNTIMES, default_path
 from wirelint.verify.process import Feed, Limits, RunError, Runner, Worker, require
+from wirelint.verify.reference import Against, Side, compare, shared_batches
 from wirelint.verify.trials import SideTrials, fitting, run_side
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ class Verification:
         stopped: why nothing could be measured; empty when something was.
         infinite: outputs that hold NaN or infinities for an ordinary right-padded batch.
         agreement: of the execution paths, when they were compared.
+        against: what comparing with a reference gave.
         seconds: time taken.
     """
 
@@ -54,6 +59,7 @@ class Verification:
     stopped: str = ""
     infinite: list[str] = field(default_factory=list)
     agreement: Agreement | None = None
+    against: Against | None = None
     seconds: float = 0.0
 
     def with_status(self, status: Status) -> list[Claim]:
@@ -63,43 +69,91 @@ class Verification:
     def faults(self) -> bool:
         """Running showed something that hurts those who use the model as its companions say, or it does not run."""
         parted = self.agreement is not None and bool(self.agreement.parted)
+        parted |= self.against is not None and bool(self.against.parted or self.against.stopped)
         return parted or bool(self.stopped or self.infinite or self.refused) or any(claim.fault for claim in self.claims)
 
 
 def verify(
-    path: str | os.PathLike[str], *, worker: Worker | None = None, seed: int = 0, paths: bool = False
+    path: str | os.PathLike[str],
+    *,
+    worker: Worker | None = None,
+    seed: int = 0,
+    paths: bool = False,
+    reference: str | os.PathLike[str] | None = None,
+    bisect: bool = False,
 ) -> Verification:
     """Runs a model and holds every static verdict about padding, batch and mask against what running shows.
 
     Args:
         path: an ONNX or OpenVINO IR file.
-        seed: of the inputs.
         worker: the process to run it in, with its limits; by default one of its own.
+        seed: of the inputs.
         paths: compare the execution paths that this machine offers, too.
+        reference: the model that it was made from, in either format; compare the outputs.
+        bisect: where they differ, find the first operator that does.
 
     Raises:
-        ConfigurationError: the runtime for this format is not installed.
+        ConfigurationError: a runtime that is needed is not installed, or the reference can't be read.
         ModelFileError: the file is damaged.
         NotAModelError: the file is no model.
         OSError: the file can't be read.
     """
     start = time.perf_counter()
-    model = load(FilePath(path))
-    execution_path = default_path(model.format)
-    require(execution_path.runtime)
-    examined = examine(model)
-    made = Verification(os.fspath(path), execution_path.name, seed)
-    unsafe = next((problem for problem in model.problems if problem.rule in _UNSAFE), None)
-    if unsafe is not None:
-        made.stopped = f"not run: {unsafe.message}"
+    side, unsafe = _side(path, seed)
+    made = Verification(side.path, side.on.name, seed)
+    other = None if reference is None else _reference(reference, seed)
+    if unsafe:
+        made.stopped = f"not run: {unsafe}"
     else:
-        inputs = Inputs(model.graph, examined.traced, examined.forms, examined.facts.expect.pad_id, seed)
         with contextlib.ExitStack() as stack:
             worker = worker or stack.enter_context(Worker(Limits()))
-            trials = _measure(made, Runner(worker, made.path, execution_path), inputs, examined)
+            trials = _measure(made, Runner(worker, side.path, side.on), side.inputs, side.examined)
             if paths and trials is not None:
-                made.agreement = _compared(worker, made.path, trials, examined)
+                made.agreement = _compared(worker, made.path, trials, side.examined)
+            if other is not None and trials is not None:
+                made.against = _against(worker, side, other, trials, bisect=bisect)
     made.seconds = time.perf_counter() - start
+    return made
+
+
+def _side(path: str | os.PathLike[str], seed: int) -> tuple[Side, str]:
+    """A model with what is known about it, and why no runtime is given it; empty when there is no reason."""
+    model = load(FilePath(path))
+    on = default_path(model.format)
+    require(on.runtime)
+    examined = examine(model)
+    inputs = Inputs(model.graph, examined.traced, examined.forms, examined.facts.expect.pad_id, seed)
+    unsafe = next((problem.message for problem in model.problems if problem.rule in _UNSAFE), "")
+    return Side(os.fspath(path), on, examined, inputs), unsafe
+
+
+def _reference(path: str | os.PathLike[str], seed: int) -> Side:
+    try:
+        side, unsafe = _side(path, seed)
+    except (ModelFileError, NotAModelError) as error:
+        raise ConfigurationError(f"reference {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"reference {os.fspath(path)}: can't be read: {error.strerror or error}") from error
+    if unsafe:
+        raise ConfigurationError(f"reference {side.path}: not run: {unsafe}")
+    return side
+
+
+def _against(worker: Worker, side: Side, other: Side, trials: SideTrials, *, bisect: bool) -> Against:
+    try:
+        batches = shared_batches(side, other, trials.batch.scenario.sizes)
+        shapes = [None if array is None else array.shape for array in trials.outputs]
+        facts = side.examined.facts
+        layouts = [
+            None if shape is None else layout_of(shape, batches[0].scenario, fact.sequence_axis)
+            for shape, fact in zip(shapes, facts.outputs, strict=True)
+        ]
+        made, feeds = compare(worker, side, other, batches, layouts)
+        if bisect and made.parted:
+            parted = made.parted[0]
+            made.parting = find_parting(worker, (side, other), feeds, parted.output, parted.tolerance)
+    except (RunError, UnfeedableError) as error:
+        return Against(other.path, stopped=str(error))
     return made
 
 

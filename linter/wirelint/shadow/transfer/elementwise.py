@@ -205,9 +205,7 @@ def _scaled(a: Shadow, b: Shadow, made: Shadow) -> Shadow | None:
             value, exact, anchor = center(near, made.rank)
             factor_value, _, factor_anchor = center(factor, made.rank)
             product = _typed(value * factor_value, made.dtype)
-            return Shadow.partly(
-                made.shape, made.dtype, made.labels, product, np.broadcast_to(exact, product.shape), anchor | factor_anchor
-            )
+            return Shadow.partly(made.shape, made.dtype, made.labels, product, exact, anchor | factor_anchor)
     return None
 
 

@@ -366,7 +366,7 @@ def max_pool(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
 def _without_beaten(x: Shadow, value: Array, anchor: Array, highest: Array, axes: Sequence[_Axis], context: Context) -> Array:
     """Labels of each window without those of elements that are far below the largest and so can't become it."""
     wide = x.spread(range(2, x.rank)).labels
-    spots = tuple(max(one, other) for one, other in zip(value.shape[:2], wide.shape[:2], strict=True))
+    spots = np.broadcast_shapes(value.shape[:2], wide.shape[:2], anchor.shape[:2])
     labels = np.zeros((*spots, *highest.shape[2:]), dtype=np.uint64)
     for _, to, at in _regions(axes, [False] * len(axes), context):
         gap = highest[to].astype(np.float64) - value[at].astype(np.float64)

@@ -1,0 +1,1 @@
+"""The parts of the HTML report: its style, and the sections of one model."""
