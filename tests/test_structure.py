@@ -103,11 +103,3 @@ def test_formats_do_not_know_of_each_other() -> None:
         for module, path in MODULES.items():
             if module.startswith(f"wirelint.formats.{one}"):
                 assert not [name for name in imported(path) if name.startswith(f"wirelint.formats.{other}")]
-
-
-def test_all_is_sorted_and_exists() -> None:
-    for module, path in MODULES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-                names = ast.literal_eval(node.value)
-                assert len(names) == len(set(names)), module

@@ -112,7 +112,8 @@ def find_parting(
 
 def _way(graph: Graph, output: Value) -> list[Op]:
     """The operators of the main graph that an output depends on, in order."""
-    wanted, back = set[Op](), [output]
+    wanted: set[Op] = set()
+    back = [output]
     while back:
         op = back.pop().producer
         if op is not None and op not in wanted:

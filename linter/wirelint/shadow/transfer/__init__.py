@@ -1,11 +1,48 @@
-"""Transfer functions: what each canonical operator does to shadows.  Importing this package registers all of them."""
+"""Transfer functions: what each canonical operator does to shadows, one module per family of operators.
 
-import importlib
-import pkgutil
+Importing this package registers all of them; an operator of the vocabulary that no module registers is not modelled.
+"""
 
+from wirelint.shadow.transfer import (
+    attention,
+    bag,
+    contract,
+    control,
+    elementwise,
+    generate,
+    lookup,
+    movement,
+    normalise,
+    quantise,
+    recurrent,
+    reduce,
+    resize,
+    sampling,
+    scatter,
+    search,
+    window,
+)
 from wirelint.shadow.transfer.registry import REGISTRY, Context, Transfer
 
-__all__ = ["REGISTRY", "Context", "Transfer"]
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+__all__ = [
+    "REGISTRY",
+    "Context",
+    "Transfer",
+    "attention",
+    "bag",
+    "contract",
+    "control",
+    "elementwise",
+    "generate",
+    "lookup",
+    "movement",
+    "normalise",
+    "quantise",
+    "recurrent",
+    "reduce",
+    "resize",
+    "sampling",
+    "scatter",
+    "search",
+    "window",
+]
