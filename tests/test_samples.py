@@ -1,4 +1,4 @@
-"""Every sample model is reported for what was broken in it and for nothing else, and no verdict contradicts what running it showed."""
+"""Every sample model is reported for what was broken in it and nothing else, and no verdict contradicts what a run showed."""
 
 from __future__ import annotations
 
@@ -88,3 +88,13 @@ def test_no_verdict_is_unknown(check_sample: Callable[[str], ModelReport], entry
 def outputs_of(report: ModelReport) -> dict[str, OutputFacts]:
     assert report.facts is not None
     return {output.name: output for output in report.facts.outputs}
+
+
+@pytest.mark.parametrize("name", sorted(path.relative_to(SAMPLES).as_posix() for path in (SAMPLES / "stories").rglob("*.onnx")))
+def test_the_stories_pass_the_checks_that_others_make(name: str) -> None:
+    onnx = pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    openvino = pytest.importorskip("openvino")
+    onnx.checker.check_model(str(SAMPLES / name), full_check=True)
+    onnxruntime.InferenceSession(SAMPLES / name, providers=["CPUExecutionProvider"])
+    openvino.Core().compile_model(SAMPLES / name, "CPU")

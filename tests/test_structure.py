@@ -37,7 +37,7 @@ LAYERS = [
     {"wirelint"},
     {"__main__"},
 ]
-"""What stands directly in the package, in the order of the flow.  A module imports from earlier layers alone, not from its own."""
+"""What stands directly in the package, in the order of the flow.  A module imports from earlier layers, not from its own."""
 
 ONLY_FOR = {"formats": {"api", "fix", "inspection", "verify"}}
 """Who may import what is not for every later layer: nothing that judges a graph knows which format it came from."""
@@ -57,7 +57,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Modules of the package that a file imports when it runs, at its top or inside a function; those for types alone don't count."""
+    """What a file imports when it runs, at its top or inside a function; imports for types alone don't count."""
     waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()

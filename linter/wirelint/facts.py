@@ -175,12 +175,18 @@ class InputFacts:
 
     @property
     def is_float(self) -> bool:
+        """It holds floating-point numbers."""
         return self.dtype[0] == "f" or self.dtype == "bf16"
 
 
 @dataclass(slots=True)
 class PaddingFacts:
-    """What padding can reach in one output: ``safe``, ``leaks``, ``unknown`` or ``n/a`` for each padding side."""
+    """Whether what stands in padded positions can reach an output: ``safe``, ``leaks``, ``unknown`` or ``n/a``.
+
+    Attributes:
+        right: when rows are padded on the right.
+        left: when rows are padded on the left.
+    """
 
     right: str = "n/a"
     left: str = "n/a"
@@ -532,9 +538,14 @@ class ModelFacts:
     """Everything about one model.
 
     Attributes:
-        path, format, producer, producer_version, opsets, ir_version: the file.
+        path: the file, as it was given.
+        format: ``onnx`` or ``openvino-ir``.
+        producer, producer_version: the program that wrote it, by its own word.
+        opsets: version by domain.
+        ir_version: version of the file format.
         operators: number of canonical operators, subgraphs included.
-        inputs, outputs, attention, mask, embeddings, reductions, sequence, batch, expect: the parts.
+        inputs, outputs, embeddings, reductions: one entry each, in the file's order.
+        attention, mask, sequence, batch, expect: the parts that stand under their own names too.
         decoder_only: causal self-attention over ids.
         precision: ``fp32``, ``fp16``, ``bf16``, ``int8`` or ``mixed``: what the graph computes in.
         executed: the shadow run came to the end under right padding.
@@ -640,6 +651,15 @@ class ModelFacts:
     def absolute_positions(self) -> bool:
         """A position table is read at 0, 1, 2, ... whatever the padding is."""
         return any(entry.kind == "position" and entry.index_from == "range" for entry in self.embeddings)
+
+    @property
+    def embeds(self) -> bool:
+        """It looks like an embedder of single texts: it averages over its tokens and returns nothing per token, or takes
+        two texts apart."""
+        averages = any(entry.kind in ("mean", "weighted", "sum") for entry in self.reductions)
+        pooled = bool(self.outputs) and all(output.pooled for output in self.outputs)
+        texts = sum(1 for entry in self.inputs if entry.role == "ids")
+        return (averages and pooled) or texts > 1
 
     @property
     def usable_length(self) -> int | None:

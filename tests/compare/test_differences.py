@@ -109,10 +109,11 @@ def test_nothing_changed() -> None:
         ({"table_2_rows": 32}, {"table-shortened": "warning"}),
         ({"table_1_index_from": "constant", "table_1_constant_index": 0}, {"segments-folded": "error"}),
         ({"output_0_name": "scores"}, {"output-renamed": "warning"}),
-        ({"output_0_dtype": "f16"}, {"output-retyped": "warning"}),
+        ({"output_0_dtype": "f16"}, {"output-retyped": "note"}),
+        ({"output_0_dtype": "i64"}, {"output-retyped": "warning"}),
         ({"output_0_sequence_axis": 1}, {"output-pooled": "error"}),
         ({"output_0_padding": PaddingFacts("leaks", "safe")}, {"padding-lost": "error"}),
-        ({"output_0_padding": PaddingFacts("safe", "leaks")}, {"padding-lost": "warning"}),
+        ({"output_0_padding": PaddingFacts("safe", "leaks")}, {"padding-lost": "note"}),
         ({"output_0_padding": PaddingFacts("unknown", "safe")}, {"padding-lost": "note"}),
         ({"output_0_length_right": True}, {"padding-lost": "error"}),
         ({"output_0_batch": "mixes"}, {"rows-lost": "error"}),
@@ -124,6 +125,15 @@ def test_nothing_changed() -> None:
 )
 def test_single_changes(changes: dict[str, Any], expected: dict[str, str]) -> None:
     assert kinds(changed(**changes)) == expected
+
+
+def test_the_side_that_the_tokenizer_pads_counts() -> None:
+    model = changed(output_0_padding=PaddingFacts("leaks", "leaks"))
+    model.expect.pads = "left"
+    assert {difference.sentence[:19]: difference.severity for difference in found(model)} == {
+        "padding on the left": "error",
+        "padding on the righ": "note",
+    }
 
 
 def test_axes_fixed_alike_are_one_warning() -> None:

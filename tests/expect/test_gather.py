@@ -120,6 +120,9 @@ def test_padding_id_by_the_added_tokens(repository: Repository) -> None:
         ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "sad", "1": "glad"}}, None),
         ({"architectures": ["BertForTokenClassification"], "id2label": {"0": "O"}}, None),
         ({"architectures": ["BertModel"]}, None),
+        ({"id2label": {"0": "LABEL_0"}}, True),
+        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, None),
+        ({}, None),
     ],
 )
 def test_pair_tasks(repository: Repository, config: dict[str, Any], pair: bool | None) -> None:

@@ -40,6 +40,12 @@ def test_segments_that_may_be_left_out(repository: Repository) -> None:
     assert repository.judged() == {}
 
 
+def test_segments_that_do_nothing(repository: Repository) -> None:
+    repository.write("tokenizer_config.json", XLMR).takes("ids", "mask", "segment")
+    repository.facts.inputs[2].used = False
+    assert repository.judged() == {}
+
+
 def test_the_role_decides_not_the_name(repository: Repository) -> None:
     repository.write("tokenizer_config.json", XLMR).takes("ids", "mask", "segment")
     repository.facts.inputs[2].name = "attention_mask_2"
@@ -218,3 +224,35 @@ def test_generator_that_calls_the_logits_otherwise(repository: Repository) -> No
 def test_generator_of_other_files(repository: Repository) -> None:
     decoder(repository, "ids", "mask", "position").at("embedding.onnx")
     assert repository.judged() == {}
+
+
+CACHED = {
+    "filename": "model.onnx",
+    "inputs": NAMED,
+    "outputs": {"logits": "logits", "present_key_names": "present.%d.key"},
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 4,
+    "head_size": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ""),
+        ({"num_hidden_layers": 3}, "num_hidden_layers 3, the graph caches 2 layers"),
+        ({"num_key_value_heads": 8}, "num_key_value_heads 8, the graph caches 4 ('past_key_values.0.key')"),
+        ({"head_size": 64}, "head_size 64, the graph caches 8"),
+        ({"outputs": {"present_key_names": "present_key_values.%d.key"}}, "calls an output 'present_key_values.%d.key'"),
+        ({"inputs": {**NAMED, "past_key_names": "past.%d.key"}}, "names no input 'past_key_values.0.key'"),
+    ],
+)
+def test_generator_with_another_cache(repository: Repository, change: dict[str, object], said: str) -> None:
+    repository.write("genai_config.json", {"model": {"decoder": {**CACHED, **change}}})
+    repository.takes("ids", "mask", "past", "past").gives("logits", axis=1).gives("present.0.key").gives("present.1.key")
+    for layer, entry in enumerate(repository.facts.inputs[2:]):
+        entry.name = f"past_key_values.{layer}.key"
+        entry.shape = ("batch", 4, "past", 8)
+    sentences = repository.judged().get("serving-config-mismatch", ())
+    assert bool(sentences) == bool(said)
+    assert said in "".join(sentences[:1])

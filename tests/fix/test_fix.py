@@ -86,6 +86,17 @@ def test_default_is_gone_and_its_input_stays(folder: Path) -> None:
     assert len(graph.initializer) == len(onnx.load(model).graph.initializer) - 1
 
 
+def test_default_under_a_wrong_name(folder: Path) -> None:
+    model = masked_encoder(("x.1", "onnx::Cast_1"))
+    ones = onnx.helper.make_tensor("onnx::Cast_1", onnx.TensorProto.INT64, (2, 6), [1] * 12)
+    model.graph.initializer.append(ones)
+    path = saved(model, folder)
+    fixed = fix(path, folder / "fixed.onnx")
+    assert fixed.plan.required == ("onnx::Cast_1",)
+    assert onnx.load(folder / "fixed.onnx") == masked_encoder(("input_ids", "attention_mask"))
+    assert same(run_onnx(path)[1], run_onnx(folder / "fixed.onnx")[1])
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -280,7 +291,7 @@ def test_in_place(folder: Path) -> None:
 
 def test_dry_run_writes_nothing(folder: Path) -> None:
     result = wirelint("fix", MODELS / "inputs/bert_mask_renamed.onnx", "-o", folder / "fixed.onnx", "--dry-run")
-    assert "renamed" in result.stdout
+    assert "-> 'attention_mask' (the graph uses it as mask" in result.stdout
     assert "--dry-run" in result.stdout
     assert list(folder.iterdir()) == []
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from wirelint.findings import ModelReport
 
-EXAMPLES = {path.stem: yaml.safe_load(path.read_text()).get("examples", {}) for path in sorted(builtin_folder().rglob("*.yaml"))}
+EXAMPLES = {
+    path.stem: yaml.safe_load(path.read_text()).get("examples", {}) for path in sorted(builtin_folder().rglob("*.yaml"))
+}
 CASES = [
     pytest.param(rule, sample, kind == "bad", id=f"{rule}-{kind}-{sample}")
     for rule, examples in EXAMPLES.items()

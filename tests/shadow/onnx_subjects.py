@@ -13,7 +13,7 @@ from soundness import Subject
 from wirelint.formats.onnx import read
 
 
-class Unusable(Exception):
+class UnusableError(Exception):
     """The model holds what the check is not about: strings, sequences, optional values."""
 
 
@@ -35,7 +35,9 @@ def runner(model: onnx.ModelProto, feeds: dict[str, np.ndarray], *, required: bo
     return lambda given: [np.asarray(array) for array in session.run(None, dict(given))]
 
 
-def subject(name: str, model: onnx.ModelProto, feeds: dict[str, np.ndarray], directory: Path, expected=None, *, required=False) -> Subject:
+def subject(
+    name: str, model: onnx.ModelProto, feeds: dict[str, np.ndarray], directory: Path, expected=None, *, required=False
+) -> Subject:
     """The model, written to ``directory`` and read back.
 
     Args:
@@ -47,21 +49,21 @@ def subject(name: str, model: onnx.ModelProto, feeds: dict[str, np.ndarray], dir
         required: ONNX Runtime must run it.
 
     Raises:
-        Unusable: an input or a result is no tensor of numbers, or no runtime at hand runs it.
+        UnusableError: an input or a result is no tensor of numbers, or no runtime at hand runs it.
     """
     for value in model.graph.input if required else [*model.graph.input, *model.graph.output]:
         if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
-            raise Unusable(f"'{value.name}' is no tensor of numbers")
+            raise UnusableError(f"'{value.name}' is no tensor of numbers")
     try:
         execute = runner(model, feeds, required=required)
         found = execute(feeds)
     except Exception as error:
         if required:
             raise
-        raise Unusable(f"no runtime runs it: {error}") from error
+        raise UnusableError(f"no runtime runs it: {error}") from error
     for one, other in zip(found, expected or (), strict=False):
         if one.shape != np.shape(other):
-            raise Unusable(f"the runtime makes {one.shape} of what should be {np.shape(other)}")
+            raise UnusableError(f"the runtime makes {one.shape} of what should be {np.shape(other)}")
     path = directory / f"{name}.onnx"
     onnx.save(model, path)
     return Subject(name, read(path).graph, feeds, execute)

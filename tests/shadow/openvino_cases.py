@@ -81,6 +81,28 @@ _RECURRENT = {
     **{f"{kind}_cell": _cell(kind) for kind in _GATES},
 }
 
+
+def iterated(*, backwards: bool) -> tuple[ov.Model, list[np.ndarray]]:
+    """An LSTM cell that a TensorIterator runs along the steps, from either end."""
+    parts = [_const(_floats(*shape), np.float32) for shape in ((4 * _HIDDEN, _SIZE), (4 * _HIDDEN, _HIDDEN), (4 * _HIDDEN,))]
+    x, h, c = (op.parameter(shape, np.float32) for shape in ([_ROWS, _STEPS, _SIZE], [_ROWS, _HIDDEN], [_ROWS, _HIDDEN]))
+    part, inner_h, inner_c = (
+        op.parameter(shape, np.float32) for shape in ([_ROWS, 1, _SIZE], [_ROWS, _HIDDEN], [_ROWS, _HIDDEN])
+    )
+    cell = op.lstm_cell(op.squeeze(part, _const([1])), inner_h, inner_c, *parts, _HIDDEN)
+    row = op.unsqueeze(cell.output(0), _const([1]))
+    iterator = op.tensor_iterator()
+    iterator.set_body(ov.Model([row, cell.output(0), cell.output(1)], [part, inner_h, inner_c], "body"))
+    reach = (-1, -1, 1, 0, 1) if backwards else (0, 1, 1, -1, 1)
+    iterator.set_sliced_input(part, x.output(0), *reach)
+    iterator.set_merged_input(inner_h, h.output(0), cell.output(0))
+    iterator.set_merged_input(inner_c, c.output(0), cell.output(1))
+    every = iterator.get_concatenated_slices(row.output(0), *reach)
+    last = iterator.get_iter_value(cell.output(0), -1)
+    model = ov.Model([op.result(every), op.result(last)], [x, h, c], "iterating")
+    return model, [_floats(_ROWS, _STEPS, _SIZE), _floats(_ROWS, _HIDDEN), _floats(_ROWS, _HIDDEN)]
+
+
 # -- all else --------------------------------------------------------------------------------------------------------------
 
 _IMAGE = _floats(1, 2, 5, 6)
@@ -113,7 +135,11 @@ _OTHERS = {
         for coordinates in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
         for mode in ("linear", "linear_onnx", "cubic")
     },
-    **{f"{kind}_pool {way}": (_pooled(kind, way), [_IMAGE]) for kind in ("max", "avg") for way in ("floor", "ceil", "ceil_torch")},
+    **{
+        f"{kind}_pool {way}": (_pooled(kind, way), [_IMAGE])
+        for kind in ("max", "avg")
+        for way in ("floor", "ceil", "ceil_torch")
+    },
     "convolution of a mask": (
         lambda x: op.convolution(x, _const(np.ones((1, 1, 3)), np.float32), [2], [1], [1], [1]),
         [_MASK[:, None]],
@@ -149,7 +175,10 @@ _OTHERS = {
     ),
     "embedding_bag_offsets, all fed": (
         lambda t, i, o, w: op.embedding_bag_offsets(t, i, o, _const(-1, np.int32), w),
-        [_floats(5, 2), np.array([0, 2, 2, 4, 1], np.int32), np.array([0, 3, 3], np.int32), np.array([1, 0, 2, 3, 1], np.float32)],
+        [
+            _floats(5, 2), np.array([0, 2, 2, 4, 1], np.int32), np.array([0, 3, 3], np.int32),
+            np.array([1, 0, 2, 3, 1], np.float32),
+        ],
     ),
     "embedding_bag_packed weighted": (
         op.embedding_bag_packed, [_floats(5, 2), np.array([[0, 2], [3, 1]], np.int32), np.array([[1, 0], [2, 1]], np.float32)],
@@ -158,7 +187,9 @@ _OTHERS = {
         lambda x, m: op.gather(x, op.convert(op.reduce_sum(m, _const(1)), "i64"), _const(1), 1), [_floats(2, 4, 2), _MASK],
     ),
     "non_zero of a mask": (lambda x, m: op.gather_nd(x, op.transpose(op.non_zero(m), _const([1, 0]))), [_floats(2, 4), _MASK]),
-    "fully connected zero": (lambda a, b: op.matmul(a, b, False, False), [np.array([[1, 0, 2], [0, 0, 1]], np.float32), _floats(3, 2)]),
+    "matrix product with zeros": (
+        lambda a, b: op.matmul(a, b, False, False), [np.array([[1, 0, 2], [0, 0, 1]], np.float32), _floats(3, 2)],
+    ),
     "convert to half": (lambda x: op.convert(x, "f16"), [np.array([1.1, -7e4, 3e-9, 1e5], np.float32)]),
     "fake_quantize of a sentinel": (
         lambda x: op.fake_quantize(x, *(_const(v, np.float32) for v in (-1e4, 1, -1e4, 1)), 256),
@@ -168,7 +199,7 @@ _OTHERS = {
         lambda x, n: op.reverse_sequence(x, n, 0, 1), [_floats(2, 4, 2), np.array([3, 1], np.int32)],
     ),
     "trilu by comparison": (
-        lambda x: op.select(op.less_equal(op.range(_const(0), _const(4), _const(1), "i64"), _const([[0], [1], [2], [3]])), x, _const(0.0, np.float32)),
+        lambda x: op.select(op.less_equal(_const([0, 1, 2, 3]), _const([[0], [1], [2], [3]])), x, _const(0.0, np.float32)),
         [_floats(4, 4)],
     ),
 }  # fmt: skip

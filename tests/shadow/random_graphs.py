@@ -89,6 +89,7 @@ class Builder:
 
     def fitting(self, item: Item, *kinds: str) -> Item | None:
         """Some value that broadcasts with ``item``."""
+
         def broadcasts(other: Item) -> bool:
             try:
                 return math.prod(np.broadcast_shapes(item.shape, other.shape)) <= LARGEST
@@ -112,7 +113,9 @@ class Builder:
 
 def unary(b: Builder) -> None:
     x = b.pick("float")
-    op = b.one_of("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Ceil", "Round", "Sign", "Identity", "Sin", "Clip")
+    op = b.one_of(
+        "Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Ceil", "Round", "Sign", "Identity", "Sin", "Clip"
+    )
     if op == "Exp":
         x = b.put("Tanh", [x], "float", x.shape)
     inputs = [x, b.constant(np.float32(-0.5)), b.constant(np.float32(0.75))] if op == "Clip" else [x]
@@ -153,7 +156,13 @@ def logic(b: Builder) -> None:
 def whole_numbers(b: Builder) -> None:
     x = b.pick("int")
     y = b.fitting(x, "int")
-    b.put(b.one_of("Add", "Sub", "Mul", "Max"), [x, y], "int", np.broadcast_shapes(x.shape, y.shape), x.bound + y.bound + x.bound * y.bound)
+    b.put(
+        b.one_of("Add", "Sub", "Mul", "Max"),
+        [x, y],
+        "int",
+        np.broadcast_shapes(x.shape, y.shape),
+        x.bound + y.bound + x.bound * y.bound,
+    )
 
 
 def where(b: Builder) -> None:
@@ -296,7 +305,14 @@ def gather(b: Builder) -> None:
     x = b.pick("float", rank=1)
     axis = b.number(0, x.rank - 1)
     picked = np.int64([b.number(-x.shape[axis], x.shape[axis] - 1) for _ in range(2)])
-    b.put("Gather", [x, b.constant(picked)], "float", [2 if at == axis else dim for at, dim in enumerate(x.shape)], x.bound, axis=axis)
+    b.put(
+        "Gather",
+        [x, b.constant(picked)],
+        "float",
+        [2 if at == axis else dim for at, dim in enumerate(x.shape)],
+        x.bound,
+        axis=axis,
+    )
 
 
 def last_token(b: Builder) -> None:
@@ -304,7 +320,13 @@ def last_token(b: Builder) -> None:
     tokens = [item for item in b.items if item.kind == "float" and item.rank == 3 and item.shape[:2] == (BATCH, STEPS)]
     x = tokens[b.number(0, len(tokens) - 1)]
     total = b.put("ReduceSum", ["mask", b.constant(np.int64([1]))], "int", (BATCH,), STEPS, keepdims=0)
-    least = b.put("Max", [b.put("Sub", [total, b.constant(np.int64(1))], "int", (BATCH,), STEPS), b.constant(np.int64(0))], "int", (BATCH,), STEPS)
+    least = b.put(
+        "Max",
+        [b.put("Sub", [total, b.constant(np.int64(1))], "int", (BATCH,), STEPS), b.constant(np.int64(0))],
+        "int",
+        (BATCH,),
+        STEPS,
+    )
     last = b.put("Min", [least, b.constant(np.int64(STEPS - 1))], "int", (BATCH,), STEPS)
     index = b.put("Reshape", [last, b.constant(np.int64([BATCH, 1, 1]))], "int", (BATCH, 1, 1), STEPS)
     wide = b.put("Expand", [index, b.constant(np.int64([1, 1, x.shape[2]]))], "int", (BATCH, 1, x.shape[2]), STEPS)
@@ -385,7 +407,12 @@ def recur(b: Builder) -> None:
     lengths = ""
     if b.number(0, 1):
         total = b.put("ReduceSum", ["mask", b.constant(np.int64([1]))], "int", (BATCH,), STEPS, keepdims=0)
-        held = b.put("Min", [b.put("Max", [total, b.constant(np.int64(1))], "int", (BATCH,), STEPS), b.constant(np.int64(STEPS))], "int", (BATCH,))
+        held = b.put(
+            "Min",
+            [b.put("Max", [total, b.constant(np.int64(1))], "int", (BATCH,), STEPS), b.constant(np.int64(STEPS))],
+            "int",
+            (BATCH,),
+        )
         lengths = b.node("Cast", [held], to=TensorProto.INT32)[0]
     kind, direction = b.one_of(("GRU", 3), ("RNN", 1), ("LSTM", 4)), b.one_of("forward", "reverse")
     w = np.linspace(-1, 1, kind[1] * 2 * x.shape[2], dtype=np.float32).reshape(1, kind[1] * 2, x.shape[2])
@@ -396,9 +423,9 @@ def recur(b: Builder) -> None:
 
 
 PRODUCTIONS = (
-    unary, unary, binary, binary, divide, as_numbers, compare, logic, whole_numbers, where, masked, attend, attend, pooled, matmul,
-    reduce, reduce, normalise, transpose, reshape, cut, concatenate, split, gather, last_token, spread, pad, running, search,
-    largest, triangle, scatter, convolve, recur,
+    unary, unary, binary, binary, divide, as_numbers, compare, logic, whole_numbers, where, masked, attend, attend, pooled,
+    matmul, reduce, reduce, normalise, transpose, reshape, cut, concatenate, split, gather, last_token, spread, pad, running,
+    search, largest, triangle, scatter, convolve, recur,
 )  # fmt: skip
 
 

@@ -96,8 +96,8 @@ def complete(found: Run) -> bool:
     return found.stop is None and not found.unmodelled
 
 
-def finite(array: np.ndarray) -> bool:
-    return bool(np.isfinite(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)).all())
+def finite_places(array: np.ndarray) -> np.ndarray:
+    return np.isfinite(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
 
 
 def hideable(subject: Subject) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def hideable(subject: Subject) -> tuple[str, ...]:
     hidden: list[str] = []
     for value, array in subject.inputs():
         # What is hidden is taken to be finite.
-        if finite(array) and complete(execute(subject, {}, [*hidden, value.name])):
+        if finite_places(array).all() and complete(execute(subject, {}, [*hidden, value.name])):
             hidden.append(value.name)
     return tuple(hidden)
 
@@ -185,7 +185,11 @@ def wrong_values(shadow: Shadow, truth: np.ndarray, noise: float) -> str:
     real = truth.astype(kind)
     with np.errstate(all="ignore"):
         rough = COARSE.get(truth.dtype.itemsize, 2e-3) if truth.dtype.kind not in "iub" else 0
-        near = (np.abs(value - real) <= rough * np.maximum(np.abs(real), 0.05) + noise) | (value == real) | (np.isnan(value) & np.isnan(real))
+        near = (
+            (np.abs(value - real) <= rough * np.maximum(np.abs(real), 0.05) + noise)
+            | (value == real)
+            | (np.isnan(value) & np.isnan(real))
+        )
         far = np.isfinite(value) & (np.abs(value) > ORDINARY)
         ordinary = ~far | (np.abs(value - real) <= ORDINARY + 1e-2 * np.abs(value)) | ~np.isfinite(real)
     wrong = exact & ~near
@@ -199,11 +203,15 @@ def wrong_values(shadow: Shadow, truth: np.ndarray, noise: float) -> str:
 
 
 def unheard(shadow: Shadow, before: np.ndarray, after: np.ndarray, bits: np.uint64, noise: float) -> tuple[int, ...] | None:
-    """A place that moved without carrying any of ``bits``; None when there is none."""
+    """A place that moved without carrying any of ``bits``; None when there is none.
+
+    A zero hides finite numbers only, so what became infinite or NaN is beyond the claim.
+    """
     if before.shape != after.shape:
         return None
     labels = np.broadcast_to(shadow.labels, shadow.shape)
-    silent = moved(before, after, noise) & ((labels & (bits | SCALE_ROWS[0] | UNMODELLED)) == 0)
+    lost = finite_places(before) & ~finite_places(after)
+    silent = moved(before, after, noise) & ~lost & ((labels & (bits | SCALE_ROWS[0] | UNMODELLED)) == 0)
     return tuple(int(at) for at in np.argwhere(silent)[0]) if silent.any() else None
 
 

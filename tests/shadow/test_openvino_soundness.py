@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from openvino_cases import OWN, built, reader_cases, subject
+from openvino_cases import OWN, built, iterated, reader_cases, subject
 from soundness import check
 
 READER = reader_cases()
@@ -15,7 +15,7 @@ NOT_MOVED = {"range", "range cast", "range mixed", "eye", "shape_of", "shape_of 
 
 
 def assert_sound(made, *, name: str) -> None:
-    outcome = check(made, limit=12, turns=2, joint=2)
+    outcome = check(made, limit=8, turns=2, joint=1)
     assert not outcome.faults, "\n".join(outcome.faults)
     assert not outcome.unmodelled or name in NOT_MODELLED, outcome.unmodelled
     assert not outcome.skipped, outcome.skipped
@@ -46,3 +46,9 @@ def test_branches(taken, tmp_path):
 def test_loops(trips, tmp_path):
     arrays = [READER.F234, READER.F24[0]]
     assert_sound(subject("loop", READER.looped(trips), arrays, tmp_path), name="loop")
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_tensor_iterators(backwards, tmp_path):
+    model, arrays = iterated(backwards=backwards)
+    assert_sound(subject("iterator", model, arrays, tmp_path), name="iterator")

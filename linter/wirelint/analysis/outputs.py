@@ -33,7 +33,7 @@ def _changed_axes(right: Shadow | None, left: Shadow | None, execution: Executio
 
 def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> str:
     if not scenario.sequences:
-        return "n/a"
+        return "unknown" if scenario.damaged else "n/a"
     if shadow is None:
         return "unknown"
     found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))

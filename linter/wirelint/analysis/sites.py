@@ -70,6 +70,10 @@ class _View:
         real = None if self.keys is None else self.keys.real_of(row, self.shape[1])
         return np.ones(self.shape[1], dtype=bool) if real is None else real
 
+    def padded_keys(self, row: int) -> Array:
+        padded = None if self.keys is None else self.keys.padded_of(row, self.shape[1])
+        return np.zeros(self.shape[1], dtype=bool) if padded is None else padded
+
     def real_queries(self, row: int) -> Array:
         real = None if self.queries is None else self.queries.real_of(row, self.shape[0])
         return np.ones(self.shape[0], dtype=bool) if real is None else real
@@ -155,7 +159,7 @@ def _heard(view: _View) -> str:
     if view.keys is None:
         return "hidden"
     for row in range(view.scenario.batch):
-        padded, real = ~view.real_keys(row), view.real_queries(row)
+        padded, real = view.padded_keys(row), view.real_queries(row)
         zero = _wide(view, view.zero, row)
         if not zero[:, real][:, :, padded].all():
             return "heard"
@@ -206,7 +210,7 @@ def _gap(view: _View) -> _Gap | None:
         return None
     for row in range(view.scenario.batch):
         score = _wide(view, view.score, row)[0]
-        padded, real = ~view.real_keys(row), view.real_keys(row)
+        padded, real = view.padded_keys(row), view.real_keys(row)
         queries = np.flatnonzero(view.real_queries(row))
         if not padded.any() or not real.any() or not queries.size:
             continue
@@ -332,7 +336,7 @@ def _guarded(site: Site) -> bool:
 
 def _fully_masked(fill: float | None, status: str, site: Site) -> str:
     """What a row without any real key yields: every score is the fill."""
-    if status not in ("effective", "weak") or fill is None:
+    if status not in ("effective", "weak") or fill is None or site.fused:  # a fused operator's fill is its own affair
         return "unknown"
     if fill == -np.inf:
         return "zero" if _guarded(site) else "nan"

@@ -46,10 +46,10 @@ def _lines(fixed: Fixed, model: str, out: str | None, *, dry_run: bool) -> Itera
     target = "" if dry_run or out is None else f" -> {printable(out)}"
     yield f"{printable(model)}{target}"
     for entry in fixed.plan.renames:
-        old = f"'{printable(entry.old)}'" if entry.old else "without a name"
-        yield f"  renamed   input {entry.index}, {old}, to '{printable(entry.new)}': {printable(entry.reason)}"
+        old = f"'{printable(entry.old)}'" if entry.old else "no name"
+        yield f"  input {entry.index}: {old} -> '{printable(entry.new)}' ({printable(entry.reason)})"
     for name in fixed.plan.required:
-        yield f"  required  '{printable(name)}' has no default any more"
+        yield f"  input '{printable(name)}': its default is taken out, so that leaving it out is an error"
     if fixed.plan.empty:
         yield "  nothing to change" + ("" if out is None else ", so nothing was written")
     elif dry_run:

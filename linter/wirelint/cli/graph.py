@@ -11,7 +11,9 @@ _WRITERS = {".svg": "wirelint.picture.svg", ".dot": "wirelint.picture.dot", ".mm
 
 @click.command("graph")
 @click.argument("model", metavar="MODEL")
-@click.option("--input", "-i", "wanted", required=True, metavar="NAME", help="The input to follow: its name, or its position from 0.")
+@click.option(
+    "--input", "-i", "wanted", required=True, metavar="NAME", help="The input to follow: its name, or its position from 0."
+)
 @click.option(
     "--output-file",
     "-o",
@@ -46,7 +48,10 @@ def command(model: str, wanted: str, output_file: str | None, debug: bool) -> No
     numbered = [entry for entry in found.inputs if wanted == str(entry.index)]
     if not named and not numbered:
         names = [entry.name for entry in found.inputs if entry.name and not entry.weight]
-        hint = did_you_mean(wanted, names) or f"; it has {', '.join(printable(name, 60) for name in names[:8]) or 'no named inputs'}"
+        hint = (
+            did_you_mean(wanted, names)
+            or f"; it has {', '.join(printable(name, 60) for name in names[:8]) or 'no named inputs'}"
+        )
         raise ConfigurationError(f"{model}: no input '{printable(wanted, 60)}'{hint}")
     entry = (named or numbered)[0]
     drawing = draw_route(entry.route, f"{entry.shown} of {Path(model).name}: {entry.role}")

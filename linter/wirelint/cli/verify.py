@@ -21,7 +21,9 @@ _GIB = 1 << 30
 )
 @click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
 @click.option("--paths/--no-paths", default=True, help="Compare the execution paths that this machine offers, too.")
-@click.option("--reference", metavar="MODEL", help="The model that this one was made from, in either format; compare the outputs.")
+@click.option(
+    "--reference", metavar="MODEL", help="The model that this one was made from, in either format; compare the outputs."
+)
 @click.option("--bisect", is_flag=True, help="Where they differ, name the first operator that does; needs --reference.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--show-inputs", is_flag=True, help="Print what was fed.")

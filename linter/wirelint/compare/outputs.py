@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["output_differences"]
 
+_FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
+
 
 def output_differences(reference: ModelFacts, model: ModelFacts, source: str = REFERENCE) -> Iterator[Difference]:
     """Outputs that were dropped, added, renamed, reordered or retyped, and guarantees that no longer hold."""
@@ -29,7 +31,7 @@ def output_differences(reference: ModelFacts, model: ModelFacts, source: str = R
     acting = {entry.role for entry in model.inputs if entry.used}
     for old, new in pairs:
         yield from _form(old, new, source)
-        yield from _guarantees(old, new, source)
+        yield from _guarantees(old, new, source, model.expect.pads or reference.expect.pads or "right")
         lost = [role for role in old.depends_on if role in acting and role not in new.depends_on]
         if lost and new.finite and not new.unmodelled:
             sentence = f"output '{new.name}' does not depend on {', '.join(lost)} here, and does in {source}"
@@ -43,7 +45,9 @@ def _form(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Differenc
         yield Difference("output-renamed", WARNING, sentence, output=new.index)
     if old.dtype != new.dtype and "unknown" not in (old.dtype, new.dtype):
         sentence = f"output '{new.name}' is {new.dtype} here and {old.dtype} in {source}"
-        yield Difference("output-retyped", WARNING, sentence, output=new.index)
+        # Another width goes with another precision, which is chosen.
+        severity = NOTE if {old.dtype, new.dtype} <= _FLOATS else WARNING
+        yield Difference("output-retyped", severity, sentence, output=new.index)
     if old.pooled != new.pooled:
         sentence = f"output '{new.name}' {_per(new)} here and {_per(old)} in {source}"
         yield Difference("output-pooled", ERROR, sentence, output=new.index)
@@ -53,17 +57,18 @@ def _per(entry: OutputFacts) -> str:
     return "is pooled" if entry.pooled else "has one value per position"
 
 
-def _guarantees(old: OutputFacts, new: OutputFacts, source: str) -> Iterator[Difference]:
+def _guarantees(old: OutputFacts, new: OutputFacts, source: str, pads: str) -> Iterator[Difference]:
     """Padding that can't be seen, rows that do not depend on each other, values that are numbers.
 
-    What could be shown for the reference and can't be for the model is a note: it may still hold.
+    What could be shown for the reference and can't be for the model is a note: it may still hold.  So is what happens under
+    padding on the other side than the tokenizer pads.
     """
     for side in ("right", "left"):
         was, now = getattr(old.padding, side), getattr(new.padding, side)
         if was != "safe" or now not in ("leaks", "unknown"):
             continue
         if now == "leaks":
-            severity = ERROR if side == "right" else WARNING
+            severity = ERROR if side == pads else NOTE
             sentence = f"padding on the {side} changes output '{new.name}' here and not in {source}"
         else:
             severity = NOTE

@@ -69,12 +69,12 @@ def _pair_task(held: dict[str, Any], architecture: str) -> bool | None:
     """Question answering, multiple choice and next-sentence models take pairs, and so do classifiers with one score
     (rerankers) or with labels that relate two texts (inference, paraphrase).
 
-    ``sentence_transformers`` in a classifier's config is the mark of a CrossEncoder.
+    ``sentence_transformers`` in a classifier's config is the mark of a CrossEncoder.  Labels count without an architecture too.
     """
     match = _PAIR.search(architecture)
-    if match is None:
+    if match is None and architecture:
         return None
-    if match.group(1) != "ForSequenceClassification":
+    if match is not None and match.group(1) != "ForSequenceClassification":
         return True
     labels = held.get("id2label")
     names = {name.lower() for name in labels.values() if isinstance(name, str)} if isinstance(labels, dict) else set()

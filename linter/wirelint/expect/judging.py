@@ -86,7 +86,8 @@ def _never_made(found: Companions, facts: ModelFacts) -> Iterator[str]:
         return
     for entry in facts.inputs:
         made_as = _MADE_AS.get(entry.role)
-        if made_as is None or made_as in names or entry.has_default or entry.weight:
+        # An input that does nothing is kept for a signature that several models share; its callers feed it on purpose.
+        if made_as is None or made_as in names or entry.has_default or entry.weight or not entry.used:
             continue
         if entry.role == "position" and _positions_come_from_elsewhere(found, facts):
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wirelint.expect.genai import stands_for
 from wirelint.facts import InputFacts, ModelFacts, OutputFacts
 from wirelint.printable import printable
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["genai_mismatches", "triton_mismatches"]
 
 _FED_BY_GENERATOR = frozenset({"ids", "decoder_ids", "mask", "decoder_mask", "segment", "position", "past", "encoder_states"})
+_READ_BY_GENERATOR = frozenset({"logits", "present_key_names", "present_value_names", "present_names"})
 _REFUSED = "the server refuses to load the model"
 
 
@@ -92,7 +94,7 @@ def _dims(config: Triton, port: Port, shape: tuple[int | str | None, ...], calle
 
 
 def genai_mismatches(config: Genai, facts: ModelFacts) -> Iterator[str]:
-    """Inputs that the generator would leave out, because its config does not name them."""
+    """Inputs that the generator would leave out, outputs that it would look for in vain, and caches of another size."""
     if not config.inputs:
         return
     for entry in facts.inputs:
@@ -100,11 +102,26 @@ def genai_mismatches(config: Genai, facts: ModelFacts) -> Iterator[str]:
         if entry.role in _FED_BY_GENERATOR and not entry.has_default and not entry.weight and not fed:
             says = f"{config.shown} names no input '{entry.name}', which the graph requires ({entry.role})"
             yield f"{says}: generation fails at the first step; name it there"
-    names = sorted(output.name for output in facts.outputs)
-    logits = config.outputs.get("logits")
-    if logits is not None and logits not in names:
-        says = f"{config.shown} calls the logits '{logits}', which the graph does not have"
-        yield f"{says}; write one of {_quoted(names)} there"
+    names = [output.name for output in facts.outputs]
+    for key, pattern in config.outputs.items():
+        if key in _READ_BY_GENERATOR and not any(stands_for(pattern, name) for name in names):
+            says = f"{config.shown} calls an output '{pattern}' ({key}), which the graph does not have"
+            yield f"{says}; write what it has there: {_quoted(sorted(names))}"
+    yield from _cache(config, facts)
+
+
+def _cache(config: Genai, facts: ModelFacts) -> Iterator[str]:
+    """The generator allots ``[batch, num_key_value_heads, length, head_size]`` for each layer."""
+    pattern = config.inputs.get("past_key_names", "")
+    keys = [entry for entry in facts.inputs if "%d" in pattern and stands_for(pattern, entry.name)]
+    if keys and config.layers is not None and config.layers != len(keys):
+        yield f"{config.shown} says num_hidden_layers {config.layers}, the graph caches {len(keys)} layers; correct it there"
+    shape = keys[0].shape if keys else None
+    if shape is None or len(shape) != 4:
+        return
+    for key, said, size in (("num_key_value_heads", config.heads, shape[1]), ("head_size", config.head_size, shape[3])):
+        if said is not None and isinstance(size, int) and said != size:
+            yield f"{config.shown} says {key} {said}, the graph caches {size} ('{keys[0].name}'); correct it there"
 
 
 def _names(entry: InputFacts | OutputFacts) -> set[str]:

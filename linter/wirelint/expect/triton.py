@@ -11,6 +11,7 @@ References:
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,7 @@ def read_triton(folder: Folder) -> Triton | None:
     if found is None:
         return None
     content, shown = found
-    from google.protobuf import text_format
-
+    text_format = _protobuf("text_format")
     message = _schema()()
     try:
         text_format.Parse(_with_colons(content), message, allow_unknown_field=True)
@@ -138,14 +138,18 @@ def _ports(entries: Iterable[Any]) -> tuple[Port, ...]:
     return tuple(ports)
 
 
+def _protobuf(module: str) -> Any:
+    """A module of protobuf, which onnx brings along, and which has no type hints."""
+    return importlib.import_module(f"google.protobuf.{module}")
+
+
 @functools.cache
 def _schema() -> Any:
     """The message class of a whole config, made from the table above."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
+    descriptors = _protobuf("descriptor_pb2")
+    kinds = descriptors.FieldDescriptorProto
     scalars = {"string": kinds.TYPE_STRING, "bool": kinds.TYPE_BOOL, "int32": kinds.TYPE_INT32, "int64": kinds.TYPE_INT64}
-    file = descriptor_pb2.FileDescriptorProto(name="wirelint/triton.proto", package=_PACKAGE, syntax="proto3")
+    file = descriptors.FileDescriptorProto(name="wirelint/triton.proto", package=_PACKAGE, syntax="proto3")
     enum = file.enum_type.add(name="DataType")
     for number, (word, _) in enumerate(_DTYPES):
         enum.value.add(name=f"TYPE_{word}", number=number)
@@ -160,6 +164,6 @@ def _schema() -> Any:
             else:
                 entry.type = kinds.TYPE_ENUM if bare == "DataType" else kinds.TYPE_MESSAGE
                 entry.type_name = f".{_PACKAGE}.{bare}"
-    pool = descriptor_pool.DescriptorPool()
+    pool = _protobuf("descriptor_pool").DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.ModelConfig"))
+    return _protobuf("message_factory").GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.ModelConfig"))

@@ -123,6 +123,6 @@ def _verify(made: Path, source: Path, plan: Plan, out: Path) -> None:
         raise ConfigurationError(f"{out}: the mended copy can't be read, so nothing was written ({error})") from error
     renamed = {entry.index: entry.new for entry in plan.renames}
     wanted = [renamed.get(index, value.name) for index, value in enumerate(before)]
-    still = [value.name for value in after if value.default is not None and value.name in plan.required]
-    if [value.name for value in after] != wanted or still:
+    optional = any(new.default is not None for old, new in zip(before, after, strict=False) if old.name in plan.required)
+    if [value.name for value in after] != wanted or optional:
         raise ConfigurationError(f"{out}: the mended copy does not have the planned inputs, so nothing was written")

@@ -132,7 +132,7 @@ def _said_by_companions(facts: ModelFacts) -> dict[str, tuple[str, str]]:
         for role, names in _MADE_FOR.items():
             made = next((name for name in names if name in facts.expect.input_names), None)
             if made is not None and roles[role] == 1:
-                said[role] = made, "the tokenizer makes it under this name"
+                said[role] = made, "the tokenizer beside the model calls it so"
     contract = contract_of(Path(facts.path))
     if contract is not None:
         for promised in read_contract(contract).inputs:
@@ -149,7 +149,7 @@ def _usual(entry: InputFacts, facts: ModelFacts) -> tuple[str, str]:
     if entry.role == "features" and entry.shape is not None and len(entry.shape) == 3:
         # Spectrograms; waveforms are [batch, samples].
         name = "input_features"
-    return name, f"callers know the {entry.role} input under this name"
+    return name, f"the graph uses it as {entry.role}, which callers know under this name"
 
 
 def _by_layer(inputs: Sequence[InputFacts], named: set[int]) -> Iterator[Rename]:

@@ -61,11 +61,18 @@ def load(path: Path) -> Model:
     if kind == "openvino-ir":
         from wirelint.formats import openvino
 
-        return openvino.read(path)
+        return _checked(openvino.read(path))
     if kind == "onnx" or path.suffix.lower() == ".onnx":
         from wirelint.formats import onnx
 
-        return onnx.read(path)
+        return _checked(onnx.read(path))
     if path.suffix.lower() == ".xml":
         raise NotAModelError(f"{path}: the XML is no OpenVINO IR (its root is not <net> with a version)")
     raise NotAModelError(f"{path}: neither an ONNX model nor an OpenVINO IR")
+
+
+def _checked(model: Model) -> Model:
+    from wirelint.formats.arity import check_operands
+
+    check_operands(model.path, model.graph)
+    return model

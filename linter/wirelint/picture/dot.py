@@ -16,7 +16,11 @@ _FILLS = {"input": "#dbeafe", "step": "#f3f5f8", "end": "#dcfce7", "missing": "#
 
 def render(drawing: Drawing) -> str:
     """A ``digraph``; names are quoted."""
-    lines = ["digraph route {", f"  label={_quoted(drawing.title)};", '  node [shape=box, style="rounded,filled", fontname="sans-serif"];']
+    lines = [
+        "digraph route {",
+        f"  label={_quoted(drawing.title)};",
+        '  node [shape=box, style="rounded,filled", fontname="sans-serif"];',
+    ]
     lines += [f"  n{at} [{_attributes(box)}];" for at, box in enumerate(drawing.boxes)]
     lines += [f"  n{one} -> n{other};" for one, other in drawing.edges]
     return "\n".join([*lines, "}"]) + "\n"

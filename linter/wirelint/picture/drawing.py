@@ -13,11 +13,20 @@ if TYPE_CHECKING:
 
     from wirelint.facts import Route, RouteNode
 
-__all__ = ["Box", "Drawing", "draw_chain", "draw_route", "folded"]
+__all__ = ["TIMES", "Box", "Drawing", "draw_chain", "draw_route", "folded"]
 
+TIMES = "\N{MULTIPLICATION SIGN}"
 _LABEL, _LINE = 26, 36
 _DEEPEST = 16
-_ROLES = {"input": "input", "operator": "step", "end": "end", "attention": "end", "embedding": "end", "pooling": "end", "missing": "missing"}
+_ROLES = {
+    "input": "input",
+    "operator": "step",
+    "end": "end",
+    "attention": "end",
+    "embedding": "end",
+    "pooling": "end",
+    "missing": "missing",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +91,37 @@ def draw_chain(steps: Sequence[str], title: str) -> Drawing:
         kind, _, name = step.partition(" ")
         broken = at == entry
         style = "input" if not at else "end" if broken or at > entry else "step"
-        shown = (printable(step, _LINE), ()) if not at or at > entry else (printable(kind, _LABEL), (printable(name.strip("'"), _LINE),) if name else ())
+        shown = (
+            (printable(step, _LINE), ())
+            if not at or at > entry
+            else (printable(kind, _LABEL), (printable(name.strip("'"), _LINE),) if name else ())
+        )
         note = ("padding gets through here",) if broken else ()
         boxes.append(Box(shown[0], (*shown[1], *note), style, broken, printable(step)))
     return folded(Drawing(title, tuple(boxes), tuple((at, at + 1) for at in range(last))), _DEEPEST)
 
 
 def _box(node: RouteNode) -> Box:
-    count = f" ×{node.count}" if node.count > 1 else ""
+    count = f" {TIMES}{node.count}" if node.count > 1 else ""
     label = printable(node.label, _LABEL if node.kind != "input" else _LINE)
     lines = [line for line in (_pattern(node), node.note) if line]
     if node.kind == "input":
         lines = [node.note]
-    hint = "\n".join([f"{printable(node.label)}{count}", *(printable(name) for name in node.names), *([f"and {node.count - len(node.names)} more"] if node.count > len(node.names) > 0 else []), *([node.note] if node.note else [])])
-    return Box(f"{label}{count}", tuple(printable(line, _LINE) if line != node.note else line for line in lines), _ROLES[node.kind], node.broken, hint)
+    hint = "\n".join(
+        [
+            f"{printable(node.label)}{count}",
+            *(printable(name) for name in node.names),
+            *([f"and {node.count - len(node.names)} more"] if node.count > len(node.names) > 0 else []),
+            *([node.note] if node.note else []),
+        ]
+    )
+    return Box(
+        f"{label}{count}",
+        tuple(printable(line, _LINE) if line != node.note else line for line in lines),
+        _ROLES[node.kind],
+        node.broken,
+        hint,
+    )
 
 
 def _pattern(node: RouteNode) -> str:
@@ -107,7 +133,10 @@ def _pattern(node: RouteNode) -> str:
     parts = [re.split(r"(\d+)", name) for name in node.names]
     if len({len(part) for part in parts}) != 1:
         return f"{node.names[0]} …"
-    merged = ["*" if len(set(column)) > 1 and column[0].isdigit() else column[0] if len(set(column)) == 1 else "" for column in zip(*parts, strict=True)]
+    merged = [
+        "*" if len(set(column)) > 1 and column[0].isdigit() else column[0] if len(set(column)) == 1 else ""
+        for column in zip(*parts, strict=True)
+    ]
     return "".join(merged) if all(merged[at] or not parts[0][at] for at in range(len(merged))) else f"{node.names[0]} …"
 
 
@@ -140,7 +169,11 @@ def folded(drawing: Drawing, deepest: int) -> Drawing:
 
 def _joined(boxes: Sequence[Box]) -> Box:
     if len(boxes) < 3:
-        return boxes[0] if len(boxes) == 1 else Box(f"{boxes[0].title} > {boxes[1].title}", (), "step", hint="\n".join(box.hint for box in boxes), steps=2)
+        return (
+            boxes[0]
+            if len(boxes) == 1
+            else Box(f"{boxes[0].title} > {boxes[1].title}", (), "step", hint="\n".join(box.hint for box in boxes), steps=2)
+        )
     titles = [box.title for box in boxes]
     shown = titles if len(titles) <= 4 else [*titles[:2], "…", *titles[-2:]]
     hint = "\n".join(box.hint.replace("\n", "  ") for box in boxes[:40])

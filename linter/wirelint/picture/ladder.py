@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from wirelint.printable import printable
@@ -21,9 +22,11 @@ STYLE = """
 .wl .rail { stroke: var(--wl-line, #8a94a3); stroke-width: 2; }
 """
 
+_MOST = 24
 _STEP, _TOP, _SIZE = 78, 30, 22
 _VERDICTS = {"safe": "clean", "leaks": "spoilt", "unknown": "unsure", "n/a": "off"}
-_SIGNS = {"clean": "✓", "spoilt": "✗", "unsure": "?", "off": "–"}
+_HEARD = {"heard": "hears padding", "hidden": "hides padding", "unknown": "is not known"}
+_SIGNS = {"clean": "✓", "spoilt": "✗", "unsure": "?", "off": "-"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,16 @@ class Rung:
 def ladder(facts: ModelFacts, side: str) -> list[Rung]:
     """The attention sites in order, alike ones in a row as one, then the outputs."""
     rungs: list[Rung] = []
-    done = 0
-    for site in facts.attention.sites:
+    for at, site in enumerate(facts.attention.sites, start=1):
         heard = getattr(site, f"heard_{side}") if site.needs_mask else "hidden"
         spoilt = getattr(site, f"spoilt_{side}")
         state = "spoilt" if spoilt or heard == "heard" else "unsure" if heard == "unknown" else "clean"
-        said = "already reads padding" if spoilt else {"heard": "hears padding", "hidden": "hides padding", "unknown": "is not known"}[heard]
-        if rungs and rungs[-1].state == state and rungs[-1].said == said:
+        said = "already reads padding" if spoilt else _HEARD[heard]
+        if rungs and (rungs[-1].state, rungs[-1].said) == (state, said):
             count = rungs[-1].count + 1
-            rungs[-1] = Rung(f"{done - count + 2}-{done + 1}", state, said, count)
+            rungs[-1] = Rung(f"{at - count + 1}-{at}", state, said, count)
         else:
-            rungs.append(Rung(f"{done + 1}", state, said))
-        done += 1
+            rungs.append(Rung(f"{at}", state, said))
     rungs = [Rung(f"attention {rung.label}", rung.state, rung.said, rung.count) for rung in rungs]
     for output in facts.outputs:
         verdict = getattr(output.padding, side)
@@ -67,8 +68,6 @@ def ladder(facts: ModelFacts, side: str) -> list[Rung]:
 
 def inline(rungs: list[Rung], side: str, key: str) -> str:
     """An ``svg`` element, from left to right."""
-    from html import escape
-
     shown = rungs if len(rungs) <= _MOST else [*rungs[: _MOST // 2], *rungs[-_MOST // 2 :]]
     step = max([_STEP, *(int(max(len(rung.label), len(rung.said)) * 6.2) + 14 for rung in shown)])
     width, height = step * len(shown), _TOP + _SIZE + 40
@@ -83,10 +82,8 @@ def inline(rungs: list[Rung], side: str, key: str) -> str:
             f'<text class="small" text-anchor="middle" x="{x:.0f}" y="{_TOP + 48}">{escape(rung.said)}</text>'
         )
     words = "; ".join(f"{rung.label} {rung.said}" for rung in shown)
+    said = escape(printable(f"padded on the {side}: {words}"))
     return (
-        f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-        f'<title id="{key}-t">{escape(printable(f"padded on the {side}: {words}"))}</title>{"".join(parts)}</svg>'
+        f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}"><title id="{key}-t">{said}</title>{"".join(parts)}</svg>'
     )
-
-
-_MOST = 24

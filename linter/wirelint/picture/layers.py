@@ -7,6 +7,7 @@ but for sorting.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,9 @@ def _with_passes(level: Sequence[int], edges: Sequence[tuple[int, int]]) -> tupl
     return layers, chains
 
 
-def _across(order: Sequence[Sequence[_Item]], widths: dict[_Item, float], chains: Sequence[Sequence[_Item]]) -> dict[_Item, float]:
+def _across(
+    order: Sequence[Sequence[_Item]], widths: dict[_Item, float], chains: Sequence[Sequence[_Item]]
+) -> dict[_Item, float]:
     """The horizontal place of each item: below the mean of what leads to it, as far as its neighbours leave room."""
     above, _ = _joined(chains)
     found: dict[_Item, float] = {}
@@ -125,7 +128,7 @@ def _joined(chains: Sequence[Sequence[_Item]]) -> tuple[dict[_Item, list[_Item]]
     above: dict[_Item, list[_Item]] = {}
     below: dict[_Item, list[_Item]] = {}
     for chain in chains:
-        for one, other in zip(chain, chain[1:], strict=False):
+        for one, other in itertools.pairwise(chain):
             below.setdefault(one, []).append(other)
             above.setdefault(other, []).append(one)
     return above, below

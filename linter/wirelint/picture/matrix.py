@@ -68,7 +68,8 @@ def inline(site: SiteFacts, key: str) -> str:
         if mark == "#"
     )
     return (
-        f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">'
         f'<title id="{key}-t">{printable(describe(site))}</title>'
         f'<text class="small" x="{_EDGE}" y="10">keys</text>'
         f'<text class="small" transform="translate(10 {_EDGE + 34}) rotate(-90)">queries</text>{bars}{cells}</svg>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wirelint.picture.drawing import TIMES
 from wirelint.printable import printable
 
 if TYPE_CHECKING:
@@ -34,4 +35,4 @@ def render(drawing: Drawing) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(char if char.isalnum() or char in " _-./:,×✗…*" else f"#{ord(char)};" for char in printable(text))
+    return "".join(char if char.isalnum() or char in f" _-./:,{TIMES}✗…*" else f"#{ord(char)};" for char in printable(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -105,9 +106,11 @@ def _curve(points: list[tuple[float, float]]) -> str:
     """A line that leaves and arrives vertically."""
     moved = [(x + _MARGIN, y + _MARGIN) for x, y in points]
     parts = [f"M{moved[0][0]:.1f} {moved[0][1]:.1f}"]
-    for (x0, y0), (x1, y1) in zip(moved, moved[1:], strict=False):
+    for (x0, y0), (x1, y1) in itertools.pairwise(moved):
         middle = (y0 + y1) / 2
-        parts.append(f"L{x1:.1f} {y1:.1f}" if abs(x0 - x1) < 0.5 else f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}")
+        parts.append(
+            f"L{x1:.1f} {y1:.1f}" if abs(x0 - x1) < 0.5 else f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
+        )
     return "".join(parts)
 
 
@@ -115,14 +118,15 @@ def _drawn(box: Box, x: float, y: float, width: float, height: float) -> str:
     kinds = f"{box.style}{' broken' if box.broken else ''}"
     top = y - height / 2
     radius = 14 if box.style == "input" else 6
-    parts = [
-        f'<g class="{kinds}"><title>{_text(box.hint or box.title, keep_lines=True)}</title>'
-        f'<rect class="box" x="{x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}"/>',
-        f'<text class="title" text-anchor="middle" x="{x:.1f}" y="{top + 18:.1f}">{"✗ " if box.broken else ""}{_text(box.title)}</text>',
-    ]
+    title = f"{'✗ ' if box.broken else ''}{_text(box.title)}"
+    place = f'x="{x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}"'
+    parts = [f'<g class="{kinds}"><title>{_text(box.hint or box.title, keep_lines=True)}</title><rect class="box" {place}/>']
+    parts.append(f'<text class="title" text-anchor="middle" x="{x:.1f}" y="{top + 18:.1f}">{title}</text>')
     for at, line in enumerate(box.lines):
         kind = "small note" if at == len(box.lines) - 1 else "small"
-        parts.append(f'<text class="{kind}" text-anchor="middle" x="{x:.1f}" y="{top + 18 + _ROW * (at + 1):.1f}">{_text(line)}</text>')
+        parts.append(
+            f'<text class="{kind}" text-anchor="middle" x="{x:.1f}" y="{top + 18 + _ROW * (at + 1):.1f}">{_text(line)}</text>'
+        )
     return "".join([*parts, "</g>"])
 
 

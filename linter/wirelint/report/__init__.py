@@ -19,6 +19,7 @@ FORMATS = {
     "junit": "wirelint.report.junit",
     "markdown": "wirelint.report.markdown",
     "html": "wirelint.report.html",
+    "model-explorer": "wirelint.report.model_explorer",
 }
 """Names of the formats, in the order in which help lists them, with the module whose ``render`` writes each."""
 

@@ -12,7 +12,7 @@ from wirelint.findings import Severity
 from wirelint.report.common import counted, describe, summary_line
 from wirelint.report.page.markup import badge, table, text
 from wirelint.report.page.model import section
-from wirelint.report.page.style import STYLE
+from wirelint.report.page.style import style
 
 if TYPE_CHECKING:
     from wirelint.findings import ModelReport, Report
@@ -33,16 +33,19 @@ def render(report: Report, options: RenderOptions) -> str:
     )
     counts = report.counts()
     title = ", ".join(counted(number, severity.value) for severity, number in counts.items() if number) or "nothing found"
+    said = summary_line(report) if report.models else "No model file among the paths."
+    summary = _summary(report) if len(report.models) > 1 else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f'<meta name="generator" content="wirelint {__version__}"><title>wirelint: {text(title)}</title>'
-        f"<style>{STYLE}</style></head>\n"
+        f"<style>{style()}</style></head>\n"
         '<body><a class="skip" href="#models">Skip to the models</a>'
-        f"<header><h1>wirelint: {text(title)}</h1><p>{text(summary_line(report) if report.models else 'No model file among the paths.')}</p></header>\n"
-        f'<main id="models">{_summary(report) if len(report.models) > 1 else ""}{sections}{_passed_over(report)}</main>\n'
-        f"<footer><p>wirelint {__version__}. A file is read, not run; <code>wirelint verify</code> runs it.</p></footer></body></html>\n"
+        f"<header><h1>wirelint: {text(title)}</h1><p>{text(said)}</p></header>\n"
+        f'<main id="models">{summary}{sections}{_passed_over(report)}</main>\n'
+        f"<footer><p>wirelint {__version__}. A file is read, not run; <code>wirelint verify</code> runs it.</p></footer>"
+        "</body></html>\n"
     )
 
 
@@ -62,7 +65,7 @@ def _row(model: ModelReport, key: str) -> list[str]:
     batch = _worst([output.batch for output in facts.outputs] if facts else [], ("mixes", "unknown", "independent"))
     return [
         f'<a href="#{key}">{text(model.path)}</a>',
-        text(model.fault and "not checked" or describe(model)),
+        text((model.fault and "not checked") or describe(model)),
         *(badge(severity.value, number) if number else "0" for severity, number in zip(Severity, counts, strict=True)),
         *(badge(verdict, verdict) if verdict else "n/a" for verdict in (padding["right"], padding["left"], batch)),
     ]

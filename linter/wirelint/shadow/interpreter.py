@@ -70,7 +70,7 @@ class Run:
 
     values: dict[Value, Shadow] = field(default_factory=dict)
     observed: dict[Op, dict[str, Shadow]] = field(default_factory=dict)
-    unmodelled: list[Op] = field(default_factory=list)
+    unmodelled: dict[Op, None] = field(default_factory=dict)
     stop: Stop | None = None
 
 
@@ -194,7 +194,6 @@ class _Machine:
         self.current = op
         function = REGISTRY.get(op.kind)
         if function is None:
-            self.result.unmodelled.append(op)
             made = self.opaque(op, operands, context, "is not modelled")
         else:
             try:
@@ -219,8 +218,7 @@ class _Machine:
 
     def opaque(self, op: Op, operands: Sequence[Shadow | None], context: Context, reason: str) -> list[Shadow]:
         """Results of declared shape that may depend on everything that goes in."""
-        if op not in self.result.unmodelled:
-            self.result.unmodelled.append(op)
+        self.result.unmodelled[op] = None
         labels = UNMODELLED
         for operand in operands:
             if operand is not None:

@@ -135,20 +135,34 @@ def reaches_real(shadow: Shadow, scenario: Scenario) -> bool:
 
 
 def rows_mixed(shadow: Shadow, scenario: Scenario, row_axis: int | None) -> np.uint64:
-    """Labels of other rows that stand in row 0, and of row 0 in others; of all rows when no axis runs over them."""
+    """Labels of the content of other rows that stand in row 0, and of row 0 in others; of all rows when no axis runs over
+    them.
+
+    Masks, lengths and positions of other rows do not count: graphs take the longest row of a batch to size what they
+    make, and cut it to each row again.
+    """
     layout = scenario.layout
+    content = ~_about_rows(scenario)
     if scenario.batch < 2:
         return NO_LABELS
     if row_axis is None:
-        every: np.uint64 = present(shadow.labels)
+        every: np.uint64 = present(shadow.labels) & content
         both: np.uint64 = every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
         return both
     wide: Array = np.moveaxis(shadow.spread([row_axis]).labels, row_axis, 0)
     first, rest = present(wide[:1]), present(wide[1:])
     # Labels that an input without a batch axis brings to every row are no mixing.
-    shared = _shared(scenario)
-    foreign: np.uint64 = (first & layout.rows[1] | rest & layout.rows[0]) & ~shared
+    foreign: np.uint64 = ((first & layout.rows[1]) | (rest & layout.rows[0])) & content & ~_shared(scenario)
     return foreign
+
+
+def _about_rows(scenario: Scenario) -> np.uint64:
+    """Labels of inputs that say which positions count, and of what the graph finds out about that itself."""
+    found: np.uint64 = scenario.layout.gaps
+    for name, part in scenario.layout.parts.items():
+        if name in ("mask", "decoder_mask", "pixel_mask", "lengths", "position", "cache_position"):
+            found |= part.every
+    return found
 
 
 def _shared(scenario: Scenario) -> np.uint64:

@@ -6,6 +6,7 @@ are taken as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,15 +14,19 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Dim, Graph, Value
-from wirelint.shadow.labels import Layout, Part
+from wirelint.shadow.labels import UNMODELLED, Layout, Part
 from wirelint.shadow.value import Array, Shadow
 from wirelint.trace.evidence import Use
+from wirelint.trace.flow import bits
 from wirelint.trace.roles import Trace
 
 __all__ = ["PADDED_ROLES", "MaskForm", "Scenario", "Sequence", "Sizes", "build"]
 
 PADDED_ROLES = ("ids", "decoder_ids", "encoder_states", "features")
 """Roles of inputs whose positions may be padding."""
+
+_COMPACT_ROLES = ("encoder_states", "features", "pixels", "past", "other")
+"""Roles of inputs that hold hidden features: whatever their size, their shadows stay small."""
 
 MaskForm = str
 """How a mask input says what is padding: ``keep1``, ``keep0`` or ``additive``."""
@@ -83,6 +88,15 @@ class Sequence:
             return inside
         return None
 
+    def padded_of(self, row: int, length: int) -> Array | None:
+        """Which positions of an axis of ``length`` hold nothing but padding; a downsampled frame at the edge is neither that nor real."""
+        real = self.real_of(row, length)
+        if real is None or length >= self.length:
+            return None if real is None else ~real
+        own: Array = self.real[min(row, len(self.real) - 1)]
+        edges = (np.arange(length + 1) * self.length / length).astype(int)
+        return ~np.logical_or.reduceat(own, edges[:-1])
+
 
 @dataclass(slots=True)
 class Scenario:
@@ -98,6 +112,7 @@ class Scenario:
         sequences: padded sequences, the main one first.
         length: the main length, when it was free to choose.
         pad_id: the id at padded positions.
+        damaged: an input is declared with a shape that nothing could have, so that it stays unknown.
     """
 
     side: str
@@ -109,6 +124,7 @@ class Scenario:
     sequences: list[Sequence] = field(default_factory=list)
     length: int | None = None
     pad_id: int = 0
+    damaged: bool = False
 
     @property
     def main(self) -> Sequence | None:
@@ -213,6 +229,12 @@ def build(
     scenario = Scenario(side, sizes, sizes.batch, Layout())
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
     resolved = [shapes.of(at) for at in range(len(graph.inputs))]
+    beyond = {at for at, shape in enumerate(resolved) if _is_beyond(trace.roles[at].name, shape)}
+    for at in beyond:
+        value = graph.inputs[at]
+        scenario.bindings[value] = Shadow.unknown(resolved[at], value.dtype, UNMODELLED)
+        scenario.damaged = True
+        resolved[at] = ()
     order = sorted(range(len(graph.inputs)), key=lambda at: (_rank_of(trace.roles[at].name), at))
     rows = _batch(graph, trace, resolved, sizes)
     scenario.batch = rows
@@ -228,10 +250,23 @@ def build(
     constants = _compared(trace)
     scenario.pad_id = pad_id if pad_id is not None else constants.get("pad", 0)
     for at, value in enumerate(graph.inputs):
+        if at in beyond:
+            continue
         role = trace.roles[at].name
         form = mask_form.get(at, "keep1")
         scenario.bindings[value] = _bind(scenario, at, role, value, resolved[at], trace, form, constants, branch=branch)
     return scenario
+
+
+_LONGEST_AXIS = 1 << 22
+_MOST_NUMBERS = 1 << 24
+
+
+def _is_beyond(role: str, shape: tuple[int, ...]) -> bool:
+    """Declared so large, or so empty, that nothing could feed it: such a shape is damaged or a trap; no array is made of it."""
+    if max(shape, default=0) > _LONGEST_AXIS or (role in PADDED_ROLES and 0 in shape):
+        return True
+    return role not in _COMPACT_ROLES and math.prod(shape) > _MOST_NUMBERS
 
 
 def _rank_of(role: str) -> int:
@@ -253,19 +288,18 @@ class _Shapes:
     def __init__(self, graph: Graph, trace: Trace, sizes: Sizes, symbols: dict[str, int]) -> None:
         self.graph, self.trace, self.sizes, self.symbols = graph, trace, sizes, symbols
         self.has_past = bool(trace.inputs_of("past"))
-        self.encoder_only_masks = self._encoder_masks()
+        self.encoder_only_masks = _second(trace)
+        self.cached_whole = self._cached_whole()
 
-    def _encoder_masks(self) -> set[int]:
-        """Masks that belong to the second sequence: they act on cross-attention only."""
-        trace = self.trace
-        decoders = sum(1 << at for at in trace.inputs_of("decoder_ids"))
-        found = set()
-        if decoders and (trace.inputs_of("encoder_states") or self.has_past):
-            for at in trace.inputs_of("mask"):
-                sites = trace.roles[at].sites
-                if sites and not any(trace.flow[site.key].reach & decoders for site in sites):
-                    found.add(at)
-        return found
+    def _cached_whole(self) -> set[int]:
+        """Caches of a second sequence: cross-attention takes its keys and values from them as they are."""
+        trace, found = self.trace, 0
+        past = sum(1 << at for at in trace.inputs_of("past"))
+        for site in trace.sites:
+            for value in (site.key, site.value):
+                reach = trace.flow[value].reach
+                found |= reach if not reach & ~past else 0
+        return set(bits(found))
 
     def axis(self, at: int) -> int:
         """The axis of an input that runs over its sequence."""
@@ -299,11 +333,13 @@ class _Shapes:
         sizes = self.sizes
         if meaning == "keys":
             if at in self.encoder_only_masks:
-                return sizes.other
+                return self._second_length()
             length = self._token_length()
             return length + (self.past_length() if self.has_past else 0)
         if meaning == "length":
             return self._token_length() if self.trace.roles[at].name not in ("ids", "decoder_ids") else self._own_length(at)
+        if meaning == "past" and at in self.cached_whole:
+            return self._second_length()
         table = {
             "batch": sizes.batch, "other": sizes.other, "frames": sizes.frames, "pixels": sizes.pixels, "past": sizes.past,
             "one": 1, "two": 2, "three": 3, "four": 4, "heads": 2, "size": self._channels(at),
@@ -313,10 +349,10 @@ class _Shapes:
     def _channels(self, at: int) -> int:
         for use in self.trace.observations.get(at, ()):
             weight = use.op.operand(1)
-            if use.use is Use.CONVOLVE and weight is not None and weight.shape is not None and isinstance(weight.shape[1], int):
-                return weight.shape[1] * int(use.op.attrs.get("group", 1))
-            if use.use is Use.PROJECT and weight is not None and weight.shape is not None and isinstance(weight.shape[0], int):
-                return weight.shape[0]
+            shape = () if weight is None or weight.shape is None else weight.shape
+            channels = shape[1] if use.use is Use.CONVOLVE and len(shape) > 1 else shape[0] if use.use is Use.PROJECT and shape else None
+            if isinstance(channels, int):
+                return channels * (int(use.op.attrs.get("group", 1)) if use.use is Use.CONVOLVE else 1)
         return 8
 
     def _own_length(self, at: int) -> int:
@@ -326,15 +362,26 @@ class _Shapes:
         return self.sizes.length
 
     def _token_length(self) -> int:
-        for role in ("decoder_ids", "ids"):
+        """Positions of the main sequence: of tokens, or of features in a model without tokens."""
+        return self._length_of(("decoder_ids", "ids", "features"), self.sizes.length)
+
+    def _second_length(self) -> int:
+        """Positions of the sequence that a decoder attends to."""
+        return self._length_of(("ids", "features", "encoder_states"), self.sizes.other)
+
+    def _length_of(self, roles: tuple[str, ...], fallback: int) -> int:
+        for role in roles:
             for at in self.trace.inputs_of(role):
                 shape = self.graph.inputs[at].shape
-                last = shape[-1] if shape else None
-                if isinstance(last, int):
-                    return last
-                if isinstance(last, str) and last in self.symbols:
-                    return self.symbols[last]
-        return self.sizes.length
+                dim = shape[self.axis(at)] if shape else None
+                if isinstance(dim, int):
+                    return dim
+                if isinstance(dim, str) and dim in self.symbols:
+                    return self.symbols[dim]
+                if role in ("ids", "decoder_ids"):
+                    return self._own_length(at)
+                return self.sizes.frames if role == "features" else self.sizes.other
+        return fallback
 
     def past_length(self) -> int:
         return self.sizes.past
@@ -343,7 +390,7 @@ class _Shapes:
         """Cached positions that stand before the new ones."""
         for at in self.trace.inputs_of("past"):
             template = _template("past", self.graph.inputs[at], self.trace, at)
-            if "past" in template and template.index("past") < len(resolved[at]):
+            if at not in self.cached_whole and "past" in template and template.index("past") < len(resolved[at]):
                 return resolved[at][template.index("past")]
         return 0
 
@@ -538,7 +585,7 @@ def _ids(
 def _mask(scenario: Scenario, shape: tuple[int, ...], dtype: DType, part: Part, form: MaskForm, *, encoder: bool) -> Shadow:
     sequence = scenario.main
     if encoder:
-        sequence = next((entry for entry in scenario.sequences if entry.role in ("encoder_states", "ids")), None)
+        sequence = next((entry for entry in scenario.sequences if entry.role in ("encoder_states", "ids", "features")), None)
     keys = shape[-1] if shape else 1
     rows = shape[0] if len(shape) > 1 else 1
     grid = np.ones((rows, keys), dtype=bool)

@@ -143,13 +143,15 @@ class _Decision:
         rows = {at: max(entry.rows for entry in indexers[at]) for at in left}
         largest = max(rows.values(), default=0)
         for at in list(left):
-            if len(left) > 1 and rows[at] <= _SMALL_TABLE and rows[at] < largest:
+            alone = len(left) == 1 and any(other.dtype.is_float and _rank(other) == 3 for other in self.graph.inputs)
+            if rows[at] <= _SMALL_TABLE and (rows[at] < largest or alone):
                 use = indexers[at][0]
                 self._give(
                     at,
                     "segment",
                     0.95,
-                    f"indexes a table of {rows[at]} row{'s' if rows[at] != 1 else ''} beside one of {largest}",
+                    f"indexes a table of {rows[at]} row{'s' if rows[at] != 1 else ''} beside "
+                    + ("token vectors" if alone else f"one of {largest}"),
                     use.op,
                 )
                 left.remove(at)
@@ -286,8 +288,8 @@ class _Decision:
         counts = self._uses(at, Use.COUNT)
         rank = _rank(value)
         pairs = self._uses(at, Use.PAIR)
-        if pairs and scores and all(self._learned(use) for use in scores):
-            self._give(at, "segment", 0.85, "whether two positions have the same chooses a learned term of their score", pairs[0].op)
+        if pairs and (scores or weighs) and all(self._learned(use) for use in scores):
+            self._give(at, "segment", 0.85, "whether two positions hold the same chooses a learned term of scores", pairs[0].op)
         elif writes and rank is not None and rank <= 1:
             self._give(at, "cache_position", 0.9, "says where new keys and values are written", writes[0].op)
         elif angle and not counts:

@@ -75,7 +75,7 @@ def _factors(op: Op, flow: Flow) -> int:
     factors = [flow[value] for value in op.inputs[:2]]
     if not any(factor.mixed or factor.indexed for factor in factors):
         return 0
-    return sum(1 for factor in factors if factor.reach)
+    return sum(1 for factor in factors if factor.reach and (factor.mixed or factor.indexed or factor.bare))
 
 
 def _product(scores: Value, flow: Flow) -> tuple[Op | None, list[Value]]:
@@ -110,19 +110,19 @@ def _product(scores: Value, flow: Flow) -> tuple[Op | None, list[Value]]:
 
 
 def _leads_to_product(value: Value, flow: Flow) -> int:
-    """The number of data factors of the nearest contraction behind a value, if only arithmetic stands between."""
-    for _ in range(_FURTHEST):
-        start = _through(value)
+    """The most data factors of the nearest contractions behind a value, if only arithmetic stands between."""
+    most, frontier, seen = 0, [value], set[Value]()
+    while frontier and len(seen) < _FURTHEST:
+        start = _through(frontier.pop(0))
         op = None if start is None else start.producer
-        if op is None:
-            return 0
+        if op is None or start is None or start in seen:
+            continue
+        seen.add(start)
         if op.kind in _PRODUCTS:
-            return _factors(op, flow)
-        deep = [entry for entry in op.inputs if entry is not None and flow[entry].mixed]
-        if op.kind not in _ON_SCORES or len(deep) != 1:
-            return 0
-        value = deep[0]
-    return 0
+            most = max(most, _factors(op, flow))
+        elif op.kind in _ON_SCORES:
+            frontier += [entry for entry in op.inputs if entry is not None and flow[entry].mixed]
+    return most
 
 
 def _weighted(weights: Value, flow: Flow) -> Value | None:

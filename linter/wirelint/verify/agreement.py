@@ -130,7 +130,7 @@ def compare_paths(
     for path in paths:
         try:
             given[path] = Runner(worker, model, path).run(feeds)
-        except RunError as error:
+        except RunError as error:  # noqa: PERF203 -- one path that fails does not keep the others from running
             made.failed[path.name] = str(error)
         else:
             made.ran.append(path.name)
@@ -159,5 +159,8 @@ def differences(
 def _apart(layout: Layout, left: Array, right: Array) -> Change | None:
     if left.shape != right.shape:
         return None
-    rows = [change(layout.row(left, row), layout.row(right, row), row=row, pooled=layout.axis is None) for row in range(layout.row_count)]
+    rows = [
+        change(layout.row(left, row), layout.row(right, row), row=row, pooled=layout.axis is None)
+        for row in range(layout.row_count)
+    ]
     return worst([entry for entry in rows if entry is not None])

@@ -2,7 +2,7 @@
 
 Tensors between operators are made outputs of both.  A tensor of the model is *kept* when the reference has one of the same
 name and the same numbers, or, where names were changed, of any name and the same numbers.  The operator that is looked for
-reads kept tensors only, and nothing after it on the way to the output that differs is kept.
+reads kept tensors only and gives one that is not.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Parting:
             how = "the reference has no tensor like what it gives, nor like anything after it"
         else:
             how = f"it gives '{self.tensor}', which is {self.relative:.1e} of its scale away from the reference's"
-        return f"they part at {where}: {how}, while {inputs} are the same in both ({self.compared[0]} of {self.compared[1]} tensors are)"
+        shared = f"{self.compared[0]} of {self.compared[1]} tensors are"
+        return f"they part at {where}: {how}, while what it reads ({inputs}) is the same in both ({shared})"
 
 
 def find_parting(
@@ -89,12 +90,19 @@ def find_parting(
     """
     model, reference = sides
     graph = model.inputs.graph
-    way = _way(graph, graph.outputs[graph.output_names.index(output)])
+    flow = model.examined.traced.flow
+    # What depends on no input (a weight that is copied, or unpacked) is the same in every run and shows as what it goes into.
+    way = [
+        op
+        for op in _way(graph, graph.outputs[graph.output_names.index(output)])
+        if any(flow[value].reach for value in op.outputs)
+    ]
     mine = _tensors(worker, model, feeds[0], [value for op in way for value in op.outputs])
     theirs = _tensors(worker, reference, feeds[1], [value for op in reference.inputs.graph.ops for value in op.outputs])
     kept = _Kept(theirs, allowed)
     same = {name: kept.has(name, array) for name, array in mine.items()}
-    parted = _first(way, same)
+    named = {name for name, array in mine.items() if name in theirs and theirs[name].shape == array.shape}
+    parted = _first(way, same, named)
     if parted is None:
         return None
     tensor = next(value.name for value in parted.outputs if value.name in same)
@@ -130,9 +138,13 @@ def _tensors(worker: Worker, side: Side, feeds: Sequence[Feed], values: Iterable
     for start in range(0, len(names), _CHUNK):
         runner = Runner(worker, side.path, side.on, expose=names[start : start + _CHUNK])
         made = runner.run(feeds)
-        found.update({
-            name: array for name, array in zip(runner.outputs, made, strict=True) if array is not None and array.dtype.kind not in "USO"
-        })
+        found.update(
+            {
+                name: array
+                for name, array in zip(runner.outputs, made, strict=True)
+                if array is not None and array.dtype.kind not in "USO"
+            }
+        )
     return found
 
 
@@ -173,16 +185,29 @@ def _apart(one: Array, other: Array) -> float:
     return float(apart.max()) / max(float(finite.max(initial=0.0)), 1e-12)
 
 
-def _first(way: Sequence[Op], same: dict[str, bool]) -> Op | None:
-    """The first operator after which nothing is kept although all that it reads is."""
+def _first(way: Sequence[Op], same: dict[str, bool], named: set[str]) -> Op | None:
+    """The first operator that gives something else although all that it reads is kept.
+
+    A tensor of the same name and shape that differs is something else.  One that the reference has no name for may be a
+    step that only the model takes: it counts when nothing after it is kept either.
+
+    Args:
+        way: operators in order.
+        same: whether each tensor is kept.
+        named: tensors that the reference has under the same name.
+    """
     known = [op for op in way if any(value.name in same for value in op.outputs)]
     lost = dict.fromkeys(known, True)
     for op in reversed(known):
-        kept = any(same.get(value.name, False) for value in op.outputs)
         later = [consumer for value in op.outputs for consumer, _ in value.consumers if consumer in lost]
-        lost[op] = not kept and all(lost[consumer] for consumer in later)
+        lost[op] = not _kept(op, same) and all(lost[consumer] for consumer in later)
     for op in known:
         computed = [value for value in op.inputs if value is not None and value.producer is not None and value.name in same]
-        if lost[op] and all(same[value.name] for value in computed):
+        told = lost[op] or any(value.name in named for value in op.outputs)
+        if told and not _kept(op, same) and all(same[value.name] for value in computed):
             return op
     return next((op for op in known if lost[op]), None)
+
+
+def _kept(op: Op, same: dict[str, bool]) -> bool:
+    return any(same.get(value.name, False) for value in op.outputs)

@@ -130,7 +130,11 @@ def _padding(
     if asked.verdict == "safe":
         return _safe(asked, fact, trials, side, found, told_by_id=told_by_id)
     if _moved(found):
-        return asked.confirmed(f"other content in padded positions changes it by {found}", found, fault=counts)
+        scale = getattr(fact, f"scale_{side}")
+        how = ", through a quantisation scale alone" if scale else ""
+        return asked.confirmed(
+            f"other content in padded positions changes it{how} by {found}", found, fault=counts and not scale
+        )
     return _unseen(asked, fact, facts, trials, "padded positions")
 
 
@@ -138,8 +142,6 @@ def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, side: str, found
     if not _moved(found):
         exactly = "not by one bit" if found.units == 0 else f"by no more than {found.units:.2g} units of the last place"
         return asked.confirmed(f"other content in padded positions changes it {exactly}{_further(fact, trials)}")
-    if getattr(fact, f"scale_{side}"):
-        return asked.open(f"padding moves it through a quantisation scale alone, which the verdict names apart: {found}", found)
     if not told_by_id:
         return asked.refuted(f"other content in padded positions changes it by {found}", found)
     same = [
@@ -147,9 +149,15 @@ def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, side: str, found
         for trial in (trials.longer, trials.alone)
     ]
     if any(same):
-        which = " and ".join(name for name, held in zip(("with more padding", "alone without padding"), same, strict=True) if held)
-        return asked.confirmed(f"padding is told by its id, so that no other content can stand there; each row gives the same {which}")
-    return asked.open("padding is told by its id, so that no other content can stand there, and no other amount of it can be compared")
+        which = " and ".join(
+            name for name, held in zip(("with more padding", "alone without padding"), same, strict=True) if held
+        )
+        return asked.confirmed(
+            f"padding is told by its id, so that no other content can stand there; each row gives the same {which}"
+        )
+    return asked.open(
+        "padding is told by its id, so that no other content can stand there, and no other amount of it can be compared"
+    )
 
 
 def _further(fact: OutputFacts, trials: SideTrials) -> str:
@@ -165,7 +173,9 @@ def _further(fact: OutputFacts, trials: SideTrials) -> str:
 def _unseen(asked: _Asked, fact: OutputFacts, facts: ModelFacts, trials: SideTrials, what: str) -> Claim:
     """A dependence that running did not show."""
     if trials.measured[fact.index].discrete:
-        return asked.open(f"no content of {what} that was tried changes it, but it holds whole numbers, which small influences do not move")
+        return asked.open(
+            f"no content of {what} that was tried changes it, but it holds whole numbers, which small influences do not move"
+        )
     if facts.precision in _COARSE:
         return asked.open(f"no content of {what} that was tried changes it; {facts.precision} may round the influence away")
     real = _at(trials.real, fact.index)
@@ -207,12 +217,13 @@ def _batch(asked: _Asked, fact: OutputFacts, facts: ModelFacts, trials: SideTria
         return asked.open(f"there is no verdict to measure; {seen}", found if moved else None)
     if asked.verdict == "mixes":
         if moved:
-            return asked.confirmed(f"other rows change what the first one gives by {found}", found, fault=True)
+            how = ", through a quantisation scale alone," if fact.rows_by_scale else ""
+            return asked.confirmed(
+                f"other rows change{how} what the first one gives by {found}", found, fault=not fact.rows_by_scale
+            )
         return _unseen(asked, fact, facts, trials, "other rows")
     if not moved:
         return asked.confirmed("other rows do not change what the first one gives")
-    if fact.rows_by_scale:
-        return asked.open(f"other rows move it through a quantisation scale alone, which the verdict names apart: {found}", found)
     if trials.measured[fact.index].rows < 2:
         return asked.open("its rows can't be told apart")
     return asked.refuted(f"other rows change what the first one gives by {found}", found)
@@ -236,7 +247,9 @@ def judge_mask(facts: ModelFacts, trials: SideTrials) -> Iterator[Claim]:
         elif _moved(found) and acts:
             yield asked.confirmed(f"a mask that hides nothing changes it by {_size(found)}", found)
         elif _moved(found):
-            yield (asked.open if not facts.executed else asked.refuted)(f"a mask that hides nothing changes it by {_size(found)}", found)
+            yield (asked.open if not facts.executed else asked.refuted)(
+                f"a mask that hides nothing changes it by {_size(found)}", found
+            )
         elif acts:
             yield asked.open("a mask that hides nothing gives the same: for these inputs it has no effect")
         else:

@@ -102,7 +102,10 @@ class Change:
     after: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        return {key: value if not isinstance(value, float) or np.isfinite(value) else str(value) for key, value in asdict(self).items()}
+        return {
+            key: value if not isinstance(value, float) or np.isfinite(value) else str(value)
+            for key, value in asdict(self).items()
+        }
 
     @property
     def place(self) -> str:
@@ -112,14 +115,18 @@ class Change:
     def __str__(self) -> str:
         if np.isinf(self.relative):
             return f"{self.before:.6g} became {self.after:.6g} at {self.place}"
-        return f"{self.relative:.1e} of the output's scale ({self.units:.3g} units of the last place): {self.before:.6g} became {self.after:.6g} at {self.place}"
+        return (
+            f"{self.relative:.1e} of the output's scale ({self.units:.3g} units of the last place): "
+            f"{self.before:.6g} became {self.after:.6g} at {self.place}"
+        )
 
 
 def change(one: Array, other: Array, *, row: int = 0, pooled: bool = False) -> Change | None:
     """The largest difference between what one row gave in two runs; None when the shapes do not match.
 
     Args:
-        one, other: ``[positions, ...]``.
+        one: ``[positions, ...]``.
+        other: the same in the other run.
         row: for the answer.
         pooled: the first axis is no axis over positions.
     """

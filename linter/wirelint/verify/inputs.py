@@ -82,7 +82,7 @@ class Inputs:
             counts: real positions of each row, by the role that carries the sequence.
 
         Raises:
-            UnfeedableError: an input holds strings or is too large, or the padding does not fit the shapes that the model fixes.
+            UnfeedableError: an input holds text or is too large, or the padding does not fit the model's fixed shapes.
         """
         total = 0
         for value in self.graph.inputs:
@@ -132,7 +132,11 @@ class Inputs:
     def feeds(self, batch: Batch, content: Content) -> list[Feed]:
         """The numbers for every input, in the order of the graph's inputs."""
         return [
-            Feed(value.names or ((value.name,) if value.name else ()), self.traced.roles[at].name, self._array(batch, at, value, content))
+            Feed(
+                value.names or ((value.name,) if value.name else ()),
+                self.traced.roles[at].name,
+                self._array(batch, at, value, content),
+            )
             for at, value in enumerate(self.graph.inputs)
         ]
 
@@ -187,8 +191,13 @@ class Inputs:
         uses = self.traced.observations.get(at, ())
         rows = min((use.rows for use in uses if use.use is Use.INDEX and use.direct), default=1000)
         low = min(_SPECIAL_IDS, max(rows - 2, 0))
-        reserved = {batch.scenario.pad_id, *(int(use.number) for use in uses if use.use is Use.COMPARE and use.number is not None)}
-        allowed = np.array([number for number in range(low, max(min(rows - 1, low + 50_000), low + 1)) if number not in reserved] or [low])
+        reserved = {
+            batch.scenario.pad_id,
+            *(int(use.number) for use in uses if use.use is Use.COMPARE and use.number is not None),
+        }
+        allowed = np.array(
+            [number for number in range(low, max(min(rows - 1, low + 50_000), low + 1)) if number not in reserved] or [low]
+        )
         moved, gaps = np.moveaxis(ids, axis, -1), np.moveaxis(padded, axis, -1)
         for row in range(moved.shape[0] if moved.ndim > 1 else 1):
             line, gap = (moved[row], gaps[row]) if moved.ndim > 1 else (moved, gaps)

@@ -85,7 +85,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the worker
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Worker:  # noqa: PYI034 -- typing.Self is newer than Python 3.10
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
@@ -144,7 +144,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[bytes]:
         folders = "\n".join(entry for entry in sys.path if entry)
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 -- this interpreter, with arguments of our own
             [sys.executable, "-c", _START, folders, str(self.limits.memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -196,7 +196,14 @@ class Runner:
 
     def _open(self, names: list[tuple[str, ...]], shapes: list[tuple[int, ...]] | None) -> None:
         self.worker.holds = None
-        request = {**self.path.as_dict(), "do": "open", "path": self.model, "expose": self._expose, "names": names, "shapes": shapes}
+        request = {
+            **self.path.as_dict(),
+            "do": "open",
+            "path": self.model,
+            "expose": self._expose,
+            "names": names,
+            "shapes": shapes,
+        }
         self.outputs = self.worker.ask(request).header["outputs"]
         self._shapes, self.worker.holds = shapes, self
 

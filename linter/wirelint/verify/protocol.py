@@ -41,7 +41,9 @@ def write_message(stream: IO[bytes], message: Message) -> None:
     Raises:
         OSError: the other side has gone away.
     """
-    held = [None if array is None or array.dtype.hasobject else np.array(array, order="C", copy=None) for array in message.arrays]
+    held = [
+        None if array is None or array.dtype.hasobject else np.array(array, order="C", copy=None) for array in message.arrays
+    ]
     described = [None if array is None else {"dtype": array.dtype.name, "shape": array.shape} for array in held]
     header = json.dumps({**message.header, "arrays": described}).encode()
     stream.write(len(header).to_bytes(8, "little"))

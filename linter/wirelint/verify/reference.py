@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirelint.dtypes import DType
 from wirelint.verify.agreement import Difference, differences, tolerance
 from wirelint.verify.inputs import Batch, Content, Inputs, UnfeedableError
 from wirelint.verify.paths import Path
-from wirelint.verify.process import Feed, RunError, Runner, Worker
+from wirelint.verify.process import Feed, Runner, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,8 @@ def compare(
 
     Args:
         worker: runs them.
-        model, reference: the two.
+        model: the one.
+        reference: the other.
         batches: of each; see :func:`shared_batches`.
         layouts: of the model's outputs.
 
@@ -105,12 +107,26 @@ def compare(
     pairs = _paired(names, others)
     made.alone = [name for at, name in enumerate(names) if at not in pairs]
     allowed = max(
-        tolerance(side.examined.facts.precision, side.on) for side in (model, reference)
+        tolerance(kind, side.on) for side in (model, reference) for kind in (side.examined.facts.precision, _stored(side))
     )
     for at, to in pairs.items():
         made.paired[names[at]] = others[to]
-        made.differences += differences([names[at]], [layouts[at]], (reference.path, [expected[to]]), (model.path, [given[at]]), allowed)
+        made.differences += differences(
+            [names[at]], [layouts[at]], (reference.path, [expected[to]]), (model.path, [given[at]]), allowed
+        )
     return made, feeds
+
+
+def _stored(side: Side) -> str:
+    """The coarsest type that weights are stored in: converters compress them although the model computes in fp32."""
+    kinds = {
+        value.constant.dtype
+        for op in side.inputs.graph.walk()
+        for value in op.inputs
+        if value is not None and value.constant is not None and len(value.constant.shape) > 1
+    }
+    coarse = {DType.BF16: "bf16", DType.F16: "fp16"}
+    return next((name for kind, name in coarse.items() if kind in kinds), "fp32")
 
 
 def _paired(names: Sequence[str], others: Sequence[str]) -> dict[int, int]:
@@ -172,4 +188,8 @@ def _alike(one: Batch, other: Batch) -> bool:
     first, second = one.scenario.main, other.scenario.main
     if one.scenario.batch != other.scenario.batch:
         return False
-    return first is None or second is None or (first.real.shape == second.real.shape and bool(np.array_equal(first.real, second.real)))
+    return (
+        first is None
+        or second is None
+        or (first.real.shape == second.real.shape and bool(np.array_equal(first.real, second.real)))
+    )

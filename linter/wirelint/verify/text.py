@@ -113,7 +113,7 @@ def _summary(found: Sequence[Verification]) -> str:
     if stopped:
         line += f"; {stopped} not run"
     if counts[Status.REFUTED]:
-        line += "; a refuted verdict is a bug of wirelint: please report it, with the model or the smallest part of it that shows it"
+        line += "; a refuted verdict is a bug of wirelint: please report it, with the smallest model that shows it"
     return line
 
 

@@ -210,9 +210,7 @@ class _Comparison:
         if one is None or other is None or layout is None or one.shape != other.shape:
             return None
         rows = range(layout.row_count)
-        found = [
-            change(layout.row(one, row), layout.row(other, row), row=row, pooled=layout.axis is None) for row in rows
-        ]
+        found = [change(layout.row(one, row), layout.row(other, row), row=row, pooled=layout.axis is None) for row in rows]
         known = [entry for entry in found if entry is not None]
         return worst(known) if known else None
 
@@ -236,10 +234,12 @@ class _Comparison:
         first, second = self.outputs(one), self.outputs(other)
         if isinstance(first, str) or isinstance(second, str):
             return Trial(failed=first if isinstance(first, str) else str(second))
-        return Trial([
-            None if left is None or right is None else change(left[None], right[None], pooled=True)
-            for left, right in zip(first, second, strict=True)
-        ])
+        return Trial(
+            [
+                None if left is None or right is None else change(left[None], right[None], pooled=True)
+                for left, right in zip(first, second, strict=True)
+            ]
+        )
 
     def reshaped(self, make: Callable[[], Batch], outputs: Sequence[OutputFacts], rows: int | None = None) -> Trial:
         """The first rows in another batch, at real positions."""

@@ -14,6 +14,7 @@ from wirelint.formats.onnx import (  # noqa: F401
     lower_control,
     lower_math,
     lower_move,
+    lower_nchwc,
     lower_norm,
     lower_quant,
     lower_recurrent,

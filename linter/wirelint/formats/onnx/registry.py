@@ -9,11 +9,12 @@ if TYPE_CHECKING:
 
     from wirelint.formats.onnx.context import Lowering
 
-__all__ = ["AI_ONNX", "AI_ONNX_ML", "MICROSOFT", "find", "lower"]
+__all__ = ["AI_ONNX", "AI_ONNX_ML", "MICROSOFT", "NCHWC", "find", "lower"]
 
 AI_ONNX = ""
 AI_ONNX_ML = "ai.onnx.ml"
 MICROSOFT = "com.microsoft"
+NCHWC = "com.microsoft.nchwc"
 
 _LOWERINGS: dict[tuple[str, str], Lowering] = {}
 

@@ -36,7 +36,7 @@ def section(model: ModelReport, rules: Mapping[str, Rule], key: str, *, opened: 
     facts = model.facts
     parts = [f"<h2>{text(model.path)}</h2>", f'<p class="dim">{text(describe(model))}{_verdict(facts)}</p>']
     if model.fault:
-        parts.append(f'<p>{badge("error", "not checked")} {text(model.fault)}</p>')
+        parts.append(f"<p>{badge('error', 'not checked')} {text(model.fault)}</p>")
     parts.append(_findings(model, rules))
     if facts is not None:
         body = "".join([_inputs(facts), _outputs(facts), _routes(facts, key), _hearing(facts, key), _reach(facts, key)])
@@ -54,7 +54,7 @@ def _verdict(facts: ModelFacts | None) -> str:
 
 def _findings(model: ModelReport, rules: Mapping[str, Rule]) -> str:
     if not model.findings:
-        return "" if model.fault else f'<p>{badge("clean", "nothing found")}</p>'
+        return "" if model.fault else f"<p>{badge('clean', 'nothing found')}</p>"
     return "<h3>Findings</h3>" + "".join(_finding(finding, rules.get(finding.rule)) for finding in model.findings)
 
 
@@ -63,14 +63,16 @@ def _finding(finding: Finding, rule: Rule | None) -> str:
     place = f' <span class="dim">line {line}</span>' if line is not None else ""
     severity = finding.severity.value
     summary = (
-        f'{badge(severity, severity)} {code(f"{finding.rule} {finding.code}")} '
+        f"{badge(severity, severity)} {code(f'{finding.rule} {finding.code}')} "
         f'<span class="said">{text(finding.message)}</span>{place}'
     )
     parts = ["<dl>"]
     known = known_lines(finding)
     if known:
         parts.append(f"<dt>How we know</dt>{''.join(f'<dd>{text(entry)}</dd>' for entry in known)}")
-    parts.append(f"<dt>Why it matters</dt><dd>{prose(finding.why)}</dd><dt>How to mend it</dt><dd>{prose(finding.fix)}</dd></dl>")
+    parts.append(
+        f"<dt>Why it matters</dt><dd>{prose(finding.why)}</dd><dt>How to mend it</dt><dd>{prose(finding.fix)}</dd></dl>"
+    )
     if rule is not None:
         parts.append(details(f"About the rule {code(rule.id)}", _page(rule)))
     return details(summary, "".join(parts), opened=severity == "error", kind=f"finding {severity}")
@@ -78,7 +80,10 @@ def _finding(finding: Finding, rule: Rule | None) -> str:
 
 def _page(rule: Rule) -> str:
     """The rule's page, without what the finding says already."""
-    parts = [f"<dt>What it means</dt><dd>{prose(rule.what)}</dd>", f"<dt>When it is reported</dt><dd>{code(rule.when.source)}</dd>"]
+    parts = [
+        f"<dt>What it means</dt><dd>{prose(rule.what)}</dd>",
+        f"<dt>When it is reported</dt><dd>{code(rule.when.source)}</dd>",
+    ]
     if rule.limits:
         parts.append(f"<dt>Limits</dt><dd>{prose(rule.limits)}</dd>")
     if rule.references:
@@ -92,11 +97,20 @@ def _page(rule: Rule) -> str:
 def _inputs(facts: ModelFacts) -> str:
     shown = [entry for entry in facts.inputs if not entry.weight]
     rows = [
-        [str(entry.index), code(entry.name or "(unnamed)", 80), badge("", entry.role), f"{entry.confidence:.0%}", code(_type(entry)), _evidence(entry)]
+        [
+            str(entry.index),
+            code(entry.name or "(unnamed)", 80),
+            badge("", entry.role),
+            f"{entry.confidence:.0%}",
+            code(_type(entry)),
+            _evidence(entry),
+        ]
         for entry in shown[:_MOST_ROWS]
     ]
     more = f'<p class="dim">and {len(shown) - _MOST_ROWS} more</p>' if len(shown) > _MOST_ROWS else ""
-    return "<h3>Inputs</h3>" + table(["#", "name", "role", "sure", "type", "how we know"], rows, "Inputs and their roles") + more
+    return (
+        "<h3>Inputs</h3>" + table(["#", "name", "role", "sure", "type", "how we know"], rows, "Inputs and their roles") + more
+    )
 
 
 def _evidence(entry: InputFacts) -> str:
@@ -104,7 +118,11 @@ def _evidence(entry: InputFacts) -> str:
     if not reasons:
         return ""
     items = "".join(f"<li>{text(reason, 300)}</li>" for reason in reasons)
-    return text(entry.evidence[0].text, 200) if len(reasons) == 1 else details(text(entry.evidence[0].text, 200), f"<ul>{items}</ul>")
+    return (
+        text(entry.evidence[0].text, 200)
+        if len(reasons) == 1
+        else details(text(entry.evidence[0].text, 200), f"<ul>{items}</ul>")
+    )
 
 
 def _type(entry: InputFacts | OutputFacts) -> str:
@@ -134,7 +152,9 @@ def _outputs(facts: ModelFacts) -> str:
 
 def _routes(facts: ModelFacts, key: str) -> str:
     entries = [entry for entry in facts.inputs if not entry.weight and entry.route.nodes]
-    first = [entry for entry in entries if entry.role in _DRAWN_ROLES or any(node.broken for node in entry.route.nodes)][:_MOST_PICTURES]
+    first = [entry for entry in entries if entry.role in _DRAWN_ROLES or any(node.broken for node in entry.route.nodes)][
+        :_MOST_PICTURES
+    ]
     rest = [entry for entry in entries if entry not in first][:_MOST_PICTURES]
     pictures = "".join(_route(entry, f"{key}-i{entry.index}") for entry in first)
     others = "".join(_route(entry, f"{key}-i{entry.index}") for entry in rest)
@@ -150,7 +170,10 @@ def _route(entry: InputFacts, key: str) -> str:
 
 def _figure(drawing: Drawing, caption: str, key: str) -> str:
     picture = svg.inline(drawing, key)
-    return f'<figure><figcaption>{caption}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="{text(drawing.title)}">{picture}</div></figure>'
+    return (
+        f"<figure><figcaption>{caption}</figcaption>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(drawing.title)}">{picture}</div></figure>'
+    )
 
 
 def _hearing(facts: ModelFacts, key: str) -> str:
@@ -176,7 +199,11 @@ def _matrix(group: list[SiteFacts], key: str) -> str:
     kind = {"self": "self-attention", "cross": "cross-attention", "pooling": "attention pooling"}.get(site.kind, site.kind)
     whose = f"{counted(number, 'site')} of {kind}, " + ("causal, " if site.causal else "")
     state = f"mask {site.mask}" if site.needs_mask else "needs no mask"
-    caption = f"<b>{text(whose)}{text(state)}</b><br>{code(site.place.name or site.place.op_type, 60)}{f' and {number - 1} more' if number > 1 else ''}<br><span class=\"dim\">{text(matrix.describe(site))}</span>"
+    others = f" and {number - 1} more" if number > 1 else ""
+    caption = (
+        f"<b>{text(whose)}{text(state)}</b><br>{code(site.place.name or site.place.op_type, 60)}{others}"
+        f'<br><span class="dim">{text(matrix.describe(site))}</span>'
+    )
     return f'<figure><figcaption>{caption}</figcaption><div class="scroll">{matrix.inline(site, key)}</div></figure>'
 
 
@@ -190,7 +217,7 @@ def _reach(facts: ModelFacts, key: str) -> str:
 def _side(facts: ModelFacts, side: str, key: str) -> str:
     drawn = ladder.inline(ladder.ladder(facts, side), side, key)
     return (
-        f'<figure><figcaption><b>padded on the {side}</b></figcaption>'
+        f"<figure><figcaption><b>padded on the {side}</b></figcaption>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="padding on the {side}">{drawn}</div></figure>'
     )
 

@@ -131,8 +131,9 @@ def _mask_bias(mask: Shadow, op: Op, dtype: DType) -> Shadow:
             mask.exact,
             mask.anchor,
         )
-    with np.errstate(over="ignore"):
-        fill = np.asarray(op.attrs.get("mask_fill", -np.inf)).astype(dtype.numpy)
+    # Fused kernels mask in fp32 whatever the tensors are: a finite fill stays finite.
+    number = op.attrs.get("mask_fill", -np.inf)
+    fill = np.asarray(max(number, -dtype.largest) if np.isfinite(number) else number).astype(dtype.numpy)
     kept = Shadow.known(np.zeros((1, 1, 1, 1)), dtype)
     return select(mask, kept, Shadow.known(fill.reshape(1, 1, 1, 1), dtype))
 

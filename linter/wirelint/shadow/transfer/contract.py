@@ -182,6 +182,8 @@ def einsum(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
                 sizes[name] = max(size, sizes[name])
     dtype = given_operands[0].dtype
     shape = [sizes[name] for name in out]
+    if len(terms) == 1 and len(terms[0]) == len(set(terms[0])) == len(out):
+        return [transpose(given_operands[0], [terms[0].index(name) for name in out])]
     if len(terms) == 2 and all(len(set(term)) == len(term) for term in terms):
         left, right = terms
         shared = [name for name in left if name in right and name in out]

@@ -244,22 +244,21 @@ def _settled(arranged: _Loop, context: Context) -> list[Shadow]:
     goes_on, states, marks = arranged.condition, arranged.states(), arranged.marks
     rounds = 0
     while True:
-        truth = goes_on.without_value() if rounds else goes_on
-        outputs = context.run_body(arranged.body, [*arranged.head(None, truth), *states, *arranged.any_slices()])
+        outputs = context.run_body(arranged.body, [*arranged.head(None, goes_on), *states, *arranged.any_slices()])
         made = [
-            after if given_state is None and after.shape != before.shape else _either(before, after)
-            for given_state, before, after in zip(arranged.initial, states, outputs[1 : 1 + len(states)], strict=True)
+            after.without_value() if initial is None else _either(before, after)
+            for initial, before, after in zip(arranged.initial, states, outputs[1 : 1 + len(states)], strict=True)
         ]
         marks |= dynamic_labels(outputs[0])
+        onward = _either(goes_on, reshape(outputs[0], goes_on.shape))
         rounds += 1
         if rounds > _PATIENCE:
             made = _levelled(made)
-        if all(map(_alike, states, made)):
+        if all(map(_alike, [goes_on, *states], [onward, *made])):
             break
-        states = made
-    certain = _truth(goes_on) is True and _truth(outputs[0]) is True
+        goes_on, states = onward, made
     stacks = outputs[1 + len(states) :]
-    if stacks and (arranged.trips is None or not certain):
+    if stacks and (arranged.trips is None or not _truth(goes_on)):
         raise DataDependentError("the number of iterations of a loop depends on data")
     return [x.joined(marks) for x in (*states, *(_repeated(x, arranged, at) for at, x in enumerate(stacks)))]
 

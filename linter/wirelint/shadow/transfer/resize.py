@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 _LARGEST_SIZE = 1 << 40
 _BLUR = 1e-4
-"""Runtimes compute coordinates in single precision, each in its own order."""
+"""Runtimes compute coordinates in single precision, each in its own order; by whole factors they all come out the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,13 @@ def _range(axis: _Axis, op: Op) -> tuple[Array, Array]:
     if coordinates == "tf_crop_and_resize" or (op.attrs.get("antialias") and axis.scale < 1):
         return np.zeros(axis.made, dtype=np.int64), np.full(axis.made, axis.size - 1, dtype=np.int64)
     place = _places(axis, coordinates)
+    blur = 0.0 if coordinates != "align_corners" and (axis.scale % 1 == 0 or math.log2(axis.scale) % 1 == 0) else _BLUR
     if mode == "nearest":
         rounded = _rounding(op.attrs.get("nearest_mode", "round_prefer_floor"), axis.scale)
-        first, last = rounded(place - _BLUR), rounded(place + _BLUR)
+        first, last = rounded(place - blur), rounded(place + blur)
     else:
         before, after = (1, 2) if mode == "cubic" else (0, 1)
-        first, last = np.floor(place - _BLUR) - before, np.floor(place + _BLUR) + after
+        first, last = np.floor(place - blur) - before, np.floor(place + blur) + after
     end = max(axis.size - 1, 0)
     return np.clip(first, 0, end).astype(np.int64), np.clip(last, 0, end).astype(np.int64)
 

@@ -297,7 +297,7 @@ def transposed_convolution(op: Op, operands: Sequence[Shadow | None], context: C
 
 
 def _transposed_axes(op: Op, space: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
-    """The windows over the result: ``size`` is the result's and ``count`` the operand's (ONNX specification of ConvTranspose)."""
+    """The windows over the result: ``size`` is the result's, ``count`` the operand's (ONNX specification of ConvTranspose)."""
     rank = len(space)
     if len(kernel) != rank:
         raise ExecutionError(f"a window of rank {len(kernel)} over {rank} axes")

@@ -34,7 +34,10 @@ def layered_model(layers: int, *, unmasked: tuple[int, ...] = ()) -> onnx.ModelP
     graph = helper.make_graph(
         nodes,
         "layers",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"]) for name in ("input_ids", "attention_mask")],
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
+            for name in ("input_ids", "attention_mask")
+        ],
         [helper.make_tensor_value_info(f"h{layers}", TensorProto.FLOAT, ["batch", "sequence", _WIDTH])],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
