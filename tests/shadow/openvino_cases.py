@@ -92,7 +92,7 @@ def iterated(*, backwards: bool) -> tuple[ov.Model, list[np.ndarray]]:
     cell = op.lstm_cell(op.squeeze(part, _const([1])), inner_h, inner_c, *parts, _HIDDEN)
     row = op.unsqueeze(cell.output(0), _const([1]))
     iterator = op.tensor_iterator()
-    iterator.set_body(ov.Model([row, cell.output(0), cell.output(1)], [part, inner_h, inner_c], "body"))
+    iterator.set_body(ov.Model([row.output(0), cell.output(0), cell.output(1)], [part, inner_h, inner_c], "body"))
     reach = (-1, -1, 1, 0, 1) if backwards else (0, 1, 1, -1, 1)
     iterator.set_sliced_input(part, x.output(0), *reach)
     iterator.set_merged_input(inner_h, h.output(0), cell.output(0))

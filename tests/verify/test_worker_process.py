@@ -124,8 +124,11 @@ def test_what_lies_in_the_working_folder_is_not_imported(tmp_path: Path, monkeyp
 def test_openvino_runs_with_shapes_made_static() -> None:
     pytest.importorskip("openvino")
     path = str(SAMPLES / "clean/mlp.onnx")
-    feed = [Feed((entry.name,), "other", np.ones([2, *(dim.dim_value for dim in entry.type.tensor_type.shape.dim[1:])], np.float32))
-            for entry in onnx.load(path).graph.input]  # fmt: skip
+    shapes = {
+        value.name: [2, *(dim.dim_value for dim in value.type.tensor_type.shape.dim[1:])]
+        for value in onnx.load(path).graph.input
+    }
+    feed = [Feed((name,), "other", np.ones(shape, np.float32)) for name, shape in shapes.items()]
     with Worker(Limits()) as worker:
         free = Runner(worker, path, ExecutionPath("openvino", precision="f32")).run(feed)[0]
         static = Runner(worker, path, ExecutionPath("openvino", precision="f32", static=True)).run(feed)[0]

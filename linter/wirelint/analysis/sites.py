@@ -231,6 +231,18 @@ def _quantised(view: _View) -> bool:
     return bool(cells.any()) and bool((np.abs(values[cells]) < HUGE).any())
 
 
+def _dequantised(value: Value) -> bool:
+    """A quantiser stands right before the softmax."""
+    for _ in range(6):
+        op = value.producer
+        if op is None or not op.inputs or op.inputs[0] is None or family(op.kind) not in (Family.MOVE, Family.QUANTISE):
+            return False
+        if family(op.kind) is Family.QUANTISE:
+            return True
+        value = op.inputs[0]
+    return False
+
+
 def _folded(site: Site, trace: Trace, run: Run) -> bool:
     """A term of the scores that no input decides, that is the same for every key, and that comes from a mask: a hugely
     negative number stands behind it.
@@ -390,6 +402,9 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     masks = sum(1 << at for at, role in enumerate(trace.roles) if role.name in _MASK_ROLES)
     made.mask = _status(view, site, trace, run, mask_labels, masks)
     made.quantised = _quantised(view)
+    if made.mask == "not-finite" and _dequantised(site.scores):
+        # The range of the quantiser took in the fill: its scale is infinite, and 0 times it is NaN.
+        made.mask, made.quantised = "unknown", True
     names = scenario.layout.names(view.anchor & mask_labels)
     made.mask_inputs = tuple(best_name(graph_inputs[at]) for at, role in enumerate(trace.roles) if role.name in names)
     if made.mask == "absent":

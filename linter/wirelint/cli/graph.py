@@ -47,12 +47,8 @@ def command(model: str, wanted: str, output_file: str | None, debug: bool) -> No
     named = [entry for entry in found.inputs if wanted in (entry.name, *entry.names)]
     numbered = [entry for entry in found.inputs if wanted == str(entry.index)]
     if not named and not numbered:
-        names = [entry.name for entry in found.inputs if entry.name and not entry.weight]
-        hint = (
-            did_you_mean(wanted, names)
-            or f"; it has {', '.join(printable(name, 60) for name in names[:8]) or 'no named inputs'}"
-        )
-        raise ConfigurationError(f"{model}: no input '{printable(wanted, 60)}'{hint}")
+        names = [printable(entry.name, 60) for entry in found.inputs if entry.name and not entry.weight]
+        raise ConfigurationError(f"{model}: no input '{printable(wanted, 60)}'{did_you_mean(wanted, names)}")
     entry = (named or numbered)[0]
     drawing = draw_route(entry.route, f"{entry.shown} of {Path(model).name}: {entry.role}")
     write_output(importlib.import_module(_WRITERS[suffix]).render(drawing), output_file)

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["render"]
 
-_COLORS = {Severity.ERROR: ("#b3141f", "#ffffff"), Severity.WARNING: ("#f2b759", "#1b1f24"), Severity.NOTE: ("#7cb8ff", "#1b1f24")}
+_COLORS = {
+    Severity.ERROR: ("#b3141f", "#ffffff"),
+    Severity.WARNING: ("#f2b759", "#1b1f24"),
+    Severity.NOTE: ("#7cb8ff", "#1b1f24"),
+}
 _QUIET = ("#63d396", "#1b1f24")
 
 
@@ -67,7 +71,8 @@ def _keys(finding: Finding, facts: ModelFacts | None) -> Iterator[str]:
     elif where.place.name:
         yield where.place.name
     elif facts is not None and finding.rule.startswith("mask-"):
-        yield from (site.place.name for site in facts.attention.sites if site.needs_mask and site.heard_right == "heard" and site.place.name)
+        heard = [site for site in facts.attention.sites if site.needs_mask and site.heard_right == "heard"]
+        yield from (site.place.name for site in heard if site.place.name)
 
 
 def _quiet(facts: ModelFacts) -> Iterator[tuple[str, dict[str, str]]]:

@@ -118,6 +118,9 @@ def _over(graph: Graph, flow: Flow, integral: int, depth: int) -> None:
             results = _control(op, operands, flow, integral, depth)
         else:
             results = [_step(op, operands, integral)] * len(op.outputs)
+            if op.kind == "DynamicQuantizeLinear":  # the scale and the zero point stand for the whole tensor
+                whole = State(results[0].reach, shape=results[0].shape)
+                results = [results[0], whole, whole]
         for value, state in zip(op.outputs, results, strict=False):
             flow[value] = state
 
@@ -188,11 +191,14 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
         keeps = not every.mixed or kind in _ORDERLY
         linear = every.linear if kind in _LINEAR else 0
         return State(every.reach, every.derived if keeps else 0, linear, every.shape, 0, every.counted, every.mixed)
-    if group in (Family.BINARY, Family.SELECT, Family.QUANTISE):
+    if group is Family.QUANTISE:
+        return State(every.reach, first.derived, first.linear, every.shape, first.indexed, first.counted, first.mixed, first.bare)
+    if group in (Family.BINARY, Family.SELECT):
         others_free = sum(1 for state in operands if state.reach) == 1
-        linear = every.linear if kind in _LINEAR and others_free else 0
+        linear = every.linear if kind in _LINEAR and (others_free or _by_own_statistic(operands)) else 0
         indexed = every.indexed if others_free or (kind == "Add" and not every.mixed) else 0
-        return State(every.reach, every.derived, linear, every.shape, indexed, every.counted, every.mixed)
+        bare = every.bare if kind == "Sub" and linear and not others_free else 0
+        return State(every.reach, every.derived, linear, every.shape, indexed, every.counted, every.mixed, bare)
     if group is Family.REDUCE:
         return State(every.reach, 0 if every.mixed else every.derived, 0, every.shape, 0, every.counted, every.mixed)
     outer = kind in ("MatMul", "Einsum") and not every.mixed and sum(1 for state in operands if state.reach) == 1
@@ -202,6 +208,13 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
     if group is Family.GENERATE:
         return State(every.reach, every.derived, 0, every.shape, 0, every.counted)
     return State(every.reach, 0, 0, every.shape, 0, 0, mixed=True)
+
+
+def _by_own_statistic(operands: list[State]) -> bool:
+    """An input is shifted or scaled by a number computed from itself as a whole, such as the zero point of a quantiser."""
+    own = [state for state in operands if state.linear]
+    rest = [state for state in operands if not state.linear]
+    return len(own) == 1 and all(not state.derived and not state.mixed and not state.reach & ~own[0].reach for state in rest)
 
 
 def is_table(value: Value) -> bool:

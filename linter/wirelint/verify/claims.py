@@ -128,7 +128,7 @@ def _padding(
         seen = f"with other content in padded positions it changes: {found}" if _moved(found) else "running shows no dependence"
         return asked.open(f"there is no verdict to measure; {seen}", found if _moved(found) else None)
     if asked.verdict == "safe":
-        return _safe(asked, fact, trials, side, found, told_by_id=told_by_id)
+        return _safe(asked, fact, trials, found, told_by_id=told_by_id)
     if _moved(found):
         scale = getattr(fact, f"scale_{side}")
         how = ", through a quantisation scale alone" if scale else ""
@@ -138,7 +138,7 @@ def _padding(
     return _unseen(asked, fact, facts, trials, "padded positions")
 
 
-def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, side: str, found: Change, *, told_by_id: bool) -> Claim:
+def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, found: Change, *, told_by_id: bool) -> Claim:
     if not _moved(found):
         exactly = "not by one bit" if found.units == 0 else f"by no more than {found.units:.2g} units of the last place"
         return asked.confirmed(f"other content in padded positions changes it {exactly}{_further(fact, trials)}")

@@ -47,9 +47,11 @@ def _by_offsets(rows: Shadow, offsets: Shadow, empty: Shadow | None, context: Co
         raise ExecutionError(f"bags of rows of shape {rows.shape} with offsets of shape {offsets.shape}")
     count = offsets.shape[0]
     shape = (count, *rows.shape[1:])
-    marks = np.broadcast_to(offsets.labels & ~LENGTH, (count,))
-    # A bag hears the offset at which it begins and the one at which it ends.
-    marks = (marks | np.append(marks[1:], NO_LABELS)).reshape((count,) + (1,) * (rows.rank - 1))
+    marks = offsets.labels & ~LENGTH
+    if marks.size > 1:
+        # A bag hears the offset at which it begins and the one at which it ends.
+        marks = marks | np.append(marks[1:], NO_LABELS)
+    marks = marks.reshape((-1,) + (1,) * (rows.rank - 1))
     places = offsets.integers()
     fallback = np.zeros((1,) * rows.rank, dtype=np.uint64) if empty is None else empty.labels
     if places is None:

@@ -34,7 +34,8 @@ def _aligned(parameter: Shadow | None, x: Shadow, op: Op) -> Shadow | None:
 
 @transfer("QuantizeLinear")
 def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
-    """An exact value (zero, or the fill of a mask) becomes an exact code; what lies out of range saturates."""
+    """An exact value (zero, or the fill of a mask) becomes an exact code; what lies out of range saturates, and a NaN becomes
+    the lowest code, as in ONNX Runtime."""
     x = given(operands[0])
     scale, point = _aligned(operands[1], x, op), _aligned(operands[2] if len(operands) > 2 else None, x, op)
     dtype = op.attrs.get("dtype") or (operands[2].dtype if len(operands) > 2 and operands[2] is not None else DType.U8)
@@ -47,20 +48,20 @@ def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         # Runtimes divide in single precision, so that halves fall as they do there.
         single = np.float64 if value.dtype == np.float64 else np.float32
         code = np.rint(value.astype(single) / step.astype(single)).astype(np.float64) + np.asarray(offset).astype(np.float64)
-        return np.clip(np.where(np.isnan(code), 0, code), low, high)
+        return np.clip(np.where(np.isnan(code), low, code), low, high)
 
     made = combine(codes, parts, dtype, keeps_size=False)
     if x.value is not None and scale is not None and scale.is_exact and not made.is_exact and dtype in _RANGES:
-        # A hugely negative score saturates at the lowest code, or, with a scale as huge, is merely coarse.
+        # The fill of a mask keeps its size beside ordinary scores; with a step as huge as the fill the scores all get one code.
         value, exact, anchor = center(made, x.rank)
         xv, xe, xa = center(x, x.rank)
         with np.errstate(all="ignore"):
             code = codes(xv, center(scale, x.rank)[0], 0 if point is None else center(point, x.rank)[0])
             slack = 40.0 / np.abs(center(scale, x.rank)[0].astype(np.float64))
         settled = (slack < 0.25) & ~xe
-        value = np.where(settled, code, value).astype(dtype.numpy)
+        value = np.where(exact, value, code).astype(dtype.numpy)
         labels = np.where(settled, xa, made.labels)
-        made = Shadow.partly(made.shape, dtype, labels, value, exact | settled, np.where(settled, xa, anchor))
+        made = Shadow.partly(made.shape, dtype, labels, value, exact | settled, np.where(exact, anchor, xa))
     return [made]
 
 
@@ -72,7 +73,7 @@ def dequantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
     parts = [x, given(scale)] + ([point] if point is not None else [])
     made = combine(
         lambda code, step, offset=0: (code.astype(np.float64) - np.asarray(offset, np.float64)) * step.astype(np.float64),
-        parts, dtype, keeps_size=False,
+        parts, dtype, keeps_size=x.value is not None and given(scale).is_exact,
     )  # fmt: skip
     if made.is_exact or x.value is None or x.exact is None or (point is not None and not point.is_exact):
         return [made]

@@ -18,6 +18,7 @@ from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Sha
 __all__: list[str] = []
 
 _LARGEST_SIZE = 1 << 40
+_LONGEST = 1 << 24
 _BLUR = 1e-4
 """Runtimes compute coordinates in single precision, each in its own order; by whole factors they all come out the same."""
 
@@ -37,7 +38,7 @@ def _resized(op: Op, x: Shadow, scales: Shadow | None, sizes: Shadow | None) -> 
 
     Raises:
         DataDependentError: the new size is not known.
-        ExecutionError: it is negative, or an empty axis is to be filled.
+        ExecutionError: it is negative or beyond reason, or an empty axis is to be filled.
     """
     axes = [axis_of(axis, x.rank) for axis in op.attrs.get("axes") or range(x.rank)]
     if sizes is not None and sizes.size:
@@ -51,7 +52,7 @@ def _resized(op: Op, x: Shadow, scales: Shadow | None, sizes: Shadow | None) -> 
         ]
     else:
         raise DataDependentError("the new size depends on data")
-    if any(size < 0 or (size and not x.shape[at]) for at, size in zip(axes, wanted, strict=False)):
+    if any(not 0 <= size <= _LONGEST or (size and not x.shape[at]) for at, size in zip(axes, wanted, strict=False)):
         raise ExecutionError(f"{list(x.shape)} can't be resized to {wanted} along axes {axes}")
     every = op.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
     return [

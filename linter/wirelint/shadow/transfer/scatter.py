@@ -21,6 +21,9 @@ from wirelint.shadow.value import Array, ExecutionError, Shadow, join
 
 __all__: list[str] = []
 
+_LARGEST_SIZE = 1 << 26
+"""Elements that are placed one by one: a compact shadow may stand for any number of them."""
+
 _REDUCTIONS: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
@@ -112,16 +115,16 @@ def _along(data: Shadow, indices: Shadow, updates: Shadow, axis: int, reduction:
         return made
 
     marks = over(indices.labels & ~LENGTH)
-    if not indices.is_exact:
-        return Shadow(data.shape, data.dtype, data.labels | over(updates.labels) | marks)
-    picked = _counted(np.asarray(indices.value), data.shape[axis])
-    arrays = [*_arrays(data, indices, updates)]
+    arrays = _arrays(data, indices, updates)
     flat = [
         at != axis and indices.shape[at] == data.shape[at] and all(array.shape[at] == 1 for array in arrays)
         for at in range(data.rank)
     ]
     width = [1 if flat[at] else data.shape[at] for at in range(data.rank)]
     block = [1 if flat[at] else indices.shape[at] for at in range(data.rank)]
+    if not indices.is_exact or max(math.prod(width), indices.size) > _LARGEST_SIZE:
+        return Shadow(data.shape, data.dtype, data.labels | over(updates.labels) | marks)
+    picked = _counted(np.asarray(indices.value), data.shape[axis])
     context.charge(math.prod(width) + math.prod(block))
     grid = list(np.indices(block, sparse=True))
     grid[axis] = picked
@@ -176,15 +179,7 @@ def scatter_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
         raise ExecutionError(f"updates of shape {updates.shape} at indices of shape {indices.shape} of {data.shape}")
     if not indices.size:
         return [data]
-    marks = indices.every_label() & ~LENGTH
     lead = list(range(indices.rank - 1))
-    if not indices.is_exact:
-        news = join(updates.labels, lead)
-        news = news.reshape((1,) * depth + news.shape[len(lead) :])
-        return [Shadow(data.shape, data.dtype, data.labels | news | marks)]
-    picked = indices.full_value()
-    marks = _within_reach(data, indices, picked)
-    at = tuple(_counted(picked[..., column], data.shape[column]) for column in range(depth))
     width = list(data.shape[:depth])
     for axis in range(depth, data.rank):
         beside = len(lead) + axis - depth
@@ -192,5 +187,12 @@ def scatter_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
             array.shape[beside] == 1 for array in _arrays(updates)
         )
         width.append(1 if flat else data.shape[axis])
+    if not indices.is_exact or max(math.prod(width), indices.size) > _LARGEST_SIZE:
+        news = join(updates.labels, lead)
+        news = news.reshape((1,) * depth + news.shape[len(lead) :])
+        return [Shadow(data.shape, data.dtype, data.labels | news | (indices.every_label() & ~LENGTH))]
+    picked = indices.full_value()
+    marks = _within_reach(data, indices, picked)
+    at = tuple(_counted(picked[..., column], data.shape[column]) for column in range(depth))
     context.charge(math.prod(width) + at[0].size * math.prod(width[depth:]))
     return [_placed(data, updates, at, width, _reduction(op, data)).joined(marks)]

@@ -16,9 +16,12 @@ from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Sha
 
 __all__: list[str] = []
 
+_LARGEST_SIZE = 1 << 24
+"""Elements that are looked through: a compact shadow may stand for any number of them."""
+
 
 def _seen(x: Shadow, what: str) -> Array:
-    if not x.is_exact or x.dtype is DType.STRING:
+    if not x.is_exact or x.dtype is DType.STRING or x.size > _LARGEST_SIZE:
         raise DataDependentError(f"the number of {what} depends on data")
     return x.full_value()
 

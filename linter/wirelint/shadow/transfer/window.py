@@ -25,6 +25,10 @@ __all__: list[str] = []
 _EXACT_WORK = 1 << 20
 """Products that an exact convolution may take: masks are small."""
 
+_LONGEST = 1 << 24
+_WIDEST_PADDING = 1 << 16
+"""Results along an axis, and padding, beyond which windows are not followed: a file may claim anything."""
+
 _Index = tuple[Any, ...]
 
 
@@ -90,6 +94,8 @@ def _axes(op: Op, space: Sequence[int], kernel: Sequence[int]) -> list[_Axis]:
     auto_pad = op.attrs.get("auto_pad", "NOTSET")
     if min([*strides, *dilations, *kernel], default=1) < 1 or min(pads, default=0) < 0:
         raise ExecutionError("a window with a stride, dilation or size below 1, or with negative padding")
+    if max(pads, default=0) > _WIDEST_PADDING:
+        raise ExecutionError(f"padding of {max(pads)} elements")
     axes = []
     for at, (size, length, stride, dilation) in enumerate(zip(space, kernel, strides, dilations, strict=True)):
         extent = (length - 1) * dilation + 1
@@ -318,7 +324,7 @@ def _transposed_axes(op: Op, space: Sequence[int], kernel: Sequence[int]) -> lis
                 before, after = _same_pads(total - result, auto_pad)
         else:
             result = total - before - after
-        if result < 1 or before < 0:
+        if not 1 <= result <= _LONGEST or before < 0:
             raise ExecutionError(f"a transposed convolution that leaves {result} of {total} elements")
         axes.append(_Axis(result, length, stride, dilation, before, after, size))
     return axes
