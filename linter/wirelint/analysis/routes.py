@@ -104,6 +104,8 @@ def _ends(uses: Sequence[Observation], role: Role, sites: dict[Op, SiteFacts]) -
     for use in uses:
         if use.use not in _ENDS or use.op in found or (use.use is Use.WEIGH and use.op in on_the_way):
             continue
+        if use.use is Use.PROJECT and role.name == "position":
+            continue  # times frequencies: what is made of it are angles, and they come later
         kind, note = _KINDS.get(use.use, "end"), use.use.value
         broken = False
         if use.use is Use.INDEX:

@@ -353,16 +353,13 @@ class _Decision:
         """Tells a decoder's ids and mask from an encoder's, where cross-attention joins two sequences."""
         sources = [at for at, role in enumerate(self.made) if role.name in ("encoder_states", "features", "pixels")]
         cached_cross = self._cross_from_cache()
+        asks = {(at, other) for site in self.sites for at in ids for other in ids if self._asks(site, at, other)}
         for site in self.sites:
-            query, key = self.flow[site.query].reach, self.flow[site.key].reach
             for at in ids:
-                bit = 1 << at
-                foreign = key & ~query
-                if (
-                    query & bit
-                    and not key & bit
-                    and (any(foreign >> other & 1 for other in [*sources, *ids]) or site in cached_cross)
-                ):
+                others = [other for other in [*sources, *ids] if self._asks(site, at, other)]
+                # Two texts that ask each other are no encoder and decoder.
+                one_way = [other for other in others if (other, at) not in asks]
+                if one_way or (site in cached_cross and self.flow[site.query].reach >> at & 1):
                     self.made[at].name = "decoder_ids"
                     self.made[at].reasons.insert(0, Reason("asks the keys of another sequence", "decoder_ids", site.op))
         decoders = [at for at in ids if self.made[at].name == "decoder_ids"]
@@ -377,6 +374,11 @@ class _Decision:
             if own and len(own) == len(self.made[at].sites):
                 self.made[at].name = "decoder_mask"
                 self.made[at].reasons.insert(0, Reason("acts where the decoder attends to itself", "decoder_mask", own[0].op))
+
+    def _asks(self, site: Site, at: int, other: int) -> bool:
+        """At this site the queries come from one input and the keys from another."""
+        query, key = self.flow[site.query].reach, self.flow[site.key].reach
+        return bool(query >> at & 1 and not key >> at & 1 and key >> other & 1 and not query >> other & 1)
 
     def _cross_from_cache(self) -> list[Site]:
         """Sites whose keys are cached whole, without new ones: cross-attention of a decoder that keeps the encoder's keys."""
