@@ -85,8 +85,6 @@ def _turned(monkeypatch: pytest.MonkeyPatch, **verdicts: str) -> None:
     ("sample", "question", "verdicts"),
     [
         ("mask/bert_mask_missing.onnx", "padding right", {"right": "safe"}),
-        ("clean/bert_qa.onnx", "padding right", {"right": "leaks"}),
-        ("clean/bert_qa.onnx", "batch", {"batch": "mixes"}),
         ("clean/bert_qa.onnx", "mask", {"mask": "absent"}),
     ],
 )
@@ -96,6 +94,14 @@ def test_a_wrong_verdict_is_refuted(
     _turned(monkeypatch, **verdicts)
     found = verify(SAMPLES / sample, worker=worker)
     assert Status.REFUTED in {status for _, status in claims(found, question).values()}
+
+
+def test_a_dependence_that_does_not_show_is_left_open(monkeypatch: pytest.MonkeyPatch, worker: Worker) -> None:
+    _turned(monkeypatch, right="leaks", batch="mixes")
+    found = verify(SAMPLES / "clean/bert_qa.onnx", worker=worker)
+    for question in ("padding right", "batch"):
+        assert {status for _, status in claims(found, question).values()} == {Status.NOT_MEASURABLE}
+    assert not found.faults
 
 
 def mixing(tmp_path: Path) -> Path:
@@ -170,6 +176,20 @@ def test_text_inputs_are_left_open(tmp_path: Path, worker: Worker) -> None:
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "text.onnx")
     assert "takes text" in verify(tmp_path / "text.onnx", worker=worker).stopped
+
+
+def test_a_scalar_input_is_fed(tmp_path: Path, worker: Worker) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "by"], ["out"])],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4]),
+            helper.make_tensor_value_info("by", TensorProto.FLOAT, []),
+        ],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["batch", 4])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "scaled.onnx")
+    assert set(claims(verify(tmp_path / "scaled.onnx", worker=worker), "batch").values()) == {("independent", Status.CONFIRMED)}
 
 
 def test_the_seed_decides_the_inputs(worker: Worker) -> None:

@@ -176,6 +176,12 @@ def _guarded(value: Value) -> bool:
     return False
 
 
+def _hidden(trace: Trace, value: Value) -> bool:
+    """Hidden states, not the sum of a mask."""
+    state = trace.flow[value]
+    return state.mixed or bool(state.indexed) or bool(state.reach & ~state.derived)
+
+
 def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[ReductionFacts]:
     """The facts about every reduction over positions that reaches an output."""
     scenario, run = execution.right
@@ -198,7 +204,7 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
             continue
         slot, shadow = found
         operand = op.inputs[slot]
-        if operand is None or not (trace.flow[operand].mixed or trace.flow[operand].indexed):
+        if operand is None or not _hidden(trace, operand):
             continue
         if not _over_positions(operand, shadow, execution):
             continue

@@ -24,6 +24,9 @@ __all__ = ["BudgetError", "Constants", "Run", "Stop", "run"]
 DEFAULT_BUDGET = 4_000_000_000
 """Elements that one run may touch."""
 
+_STEP, _STEP_IN_BODY = 16, 40_000
+"""What a step costs beside its elements.  Those of the main graph are as many as the file has; those of loops multiply."""
+
 _KEPT_BYTES = 160 << 20
 """Labels of intermediate values that are kept for the search of witnesses."""
 
@@ -190,7 +193,7 @@ class _Machine:
 
     def step(self, op: Op, context: Context) -> None:
         operands = [None if value is None else self.lookup(value) for value in op.inputs]
-        self.charge(16)
+        self.charge(_STEP_IN_BODY if self.depth else _STEP)
         self.current = op
         function = REGISTRY.get(op.kind)
         if function is None:

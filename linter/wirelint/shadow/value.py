@@ -18,7 +18,7 @@ import numpy.typing as npt
 from wirelint.dtypes import DType
 from wirelint.shadow.labels import NO_LABELS
 
-__all__ = ["HUGE", "Array", "DataDependentError", "ExecutionError", "Shadow", "join", "present", "spread"]
+__all__ = ["HUGE", "Array", "DataDependentError", "ExecutionError", "Shadow", "bounded", "join", "present", "spread"]
 
 Array = npt.NDArray[Any]
 
@@ -45,6 +45,20 @@ class ExecutionError(Exception):
 
 class DataDependentError(ExecutionError):
     """A shape or an index depends on data that the shadow run does not know; no fault of the graph."""
+
+
+_MOST_ELEMENTS = 1 << 25
+"""Of one compact array: the attention of a static length of 4096 needs half as many."""
+
+
+def bounded(shape: Sequence[int]) -> None:
+    """Refuses to make a compact array that no honest model needs.
+
+    Raises:
+        DataDependentError: it would be too large.
+    """
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise DataDependentError(f"a tensor of {math.prod(shape)} different elements is too large")
 
 
 @dataclass(slots=True, eq=False)

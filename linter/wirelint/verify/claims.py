@@ -171,17 +171,19 @@ def _further(fact: OutputFacts, trials: SideTrials) -> str:
 
 
 def _unseen(asked: _Asked, fact: OutputFacts, facts: ModelFacts, trials: SideTrials, what: str) -> Claim:
-    """A dependence that running did not show."""
+    """A dependence that running did not show.
+
+    That refutes nothing: a verdict of dependence says that some content matters, not that the content that was tried does.
+    """
     if trials.measured[fact.index].discrete:
-        return asked.open(
-            f"no content of {what} that was tried changes it, but it holds whole numbers, which small influences do not move"
-        )
-    if facts.precision in _COARSE:
-        return asked.open(f"no content of {what} that was tried changes it; {facts.precision} may round the influence away")
-    real = _at(trials.real, fact.index)
-    if not _moved(real):
-        return asked.open("real content does not move it either")
-    return asked.refuted(f"no content of {what} that was tried changes it by one bit")
+        why = "it holds whole numbers, which small influences do not move"
+    elif facts.precision in _COARSE:
+        why = f"{facts.precision} may round the influence away"
+    elif not _moved(_at(trials.real, fact.index)):
+        why = "nor does real content"
+    else:
+        why = "other content, or other weights, may"
+    return asked.open(f"no content of {what} that was tried changes it; {why}")
 
 
 def _incomparable(index: int, trials: SideTrials) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Value
@@ -211,6 +212,8 @@ class Inputs:
 
     def _drawn(self, batch: Batch, at: int, shadow: Shadow, content: Content) -> Array:
         shape, rows = shadow.shape, batch.scenario.batch
+        if not shape:
+            return _as(self._real(at, 0, content).normal(size=()), shadow.dtype)
         padded, axis = self.padded(batch, at), self._axis(shadow)
         by_row = len(shape) > 1 and shape[0] == rows
         made = np.empty(shape)
@@ -224,7 +227,8 @@ class Inputs:
         return _as(made, shadow.dtype)
 
 
-def _as(numbers: Array, dtype: DType) -> Array:
+def _as(drawn: npt.ArrayLike, dtype: DType) -> Array:
+    numbers: Array = np.asarray(drawn)
     if dtype is DType.BOOL:
         return np.ones(numbers.shape, dtype=bool)
     if dtype.is_integer:

@@ -165,7 +165,7 @@ def _vector_length(value: Value | None) -> int | None:
 
 
 def _gathered(op: Op, known: _Known) -> int | None:
-    data, indices = (None if operand is None else known.get(id(operand)) for operand in op.inputs[:2])
+    data, indices = (None if operand is None else known.get(id(operand)) for operand in (op.operand(0), op.operand(1)))
     return None if data is None or indices is None else data + indices - 1 - int(op.attrs.get("batch_dims", 0))
 
 

@@ -11,7 +11,7 @@ from wirelint.dtypes import DType
 from wirelint.graph import Op
 from wirelint.shadow.labels import LENGTH
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import HUGE, Array, DataDependentError, ExecutionError, Shadow
+from wirelint.shadow.value import HUGE, Array, DataDependentError, ExecutionError, Shadow, bounded
 
 __all__ = ["broadcast_shape", "center", "combine", "convert", "given", "infected", "lift", "multiply", "select"]
 
@@ -116,6 +116,7 @@ def combine(
     """
     shape = broadcast_shape(*(operand.shape for operand in operands))
     rank = len(shape)
+    bounded(np.broadcast_shapes(*(array.shape for operand in operands for array in (operand.labels, operand.value) if array is not None)))
     labels = lift(operands[0].labels, rank)
     for operand in operands[1:]:
         labels = labels | lift(operand.labels, rank)

@@ -13,7 +13,7 @@ from wirelint.graph import Op
 from wirelint.shadow.labels import LENGTH, NO_LABELS
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, join, present
+from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded, join, present
 
 __all__ = ["axis_of", "concatenate", "constant_ints", "cut", "dynamic_labels", "expand", "reshape", "split", "transpose"]
 
@@ -169,6 +169,7 @@ def concatenate(parts: Sequence[Shadow], axis: int) -> Shadow:
 
     def glue(arrays: Sequence[Array]) -> Array:
         wide = [max(array.shape[at] for array in arrays) for at in range(first.rank)]
+        bounded([*wide[:axis], shape[axis], *wide[axis + 1 :]])
         pieces = []
         for part, array in zip(parts, arrays, strict=True):
             wide[axis] = part.shape[axis]
