@@ -21,7 +21,9 @@ def main() -> None:
     }
     took = by_turns(commands, asked.repeats)
     yardstick = next(iter(took.values()))
-    rows = [[name, *used.cells(), ratio(used.cpu, yardstick.cpu), ratio(used.wall, yardstick.wall)] for name, used in took.items()]
+    rows = [
+        [name, *used.cells(), ratio(used.cpu, yardstick.cpu), ratio(used.wall, yardstick.wall)] for name, used in took.items()
+    ]
     table(["command", "wall s", "CPU s", "MB", "CPU ratio", "wall ratio"], rows)
 
 

@@ -63,7 +63,9 @@ def stumble(path: Path, seconds: float) -> tuple[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=Path, default=HERE.parent / "sample_models", help="a folder with models [%(default)s]")
+    parser.add_argument(
+        "--samples", type=Path, default=HERE.parent / "sample_models", help="a folder with models [%(default)s]"
+    )
     parser.add_argument("--keep", type=Path, default=Path("fuzz-stumbles"), help="where to keep what fails [%(default)s]")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)

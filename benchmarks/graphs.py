@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from openvino_ir import save_ir
 from onnx import TensorProto, helper, numpy_helper
+from openvino_ir import save_ir
 from sparse import Weight, save_external, save_inline
 
 __all__ = ["MODELS", "Decoder", "Encoder", "build", "decoder", "encoder", "plumbing"]
@@ -88,7 +88,9 @@ def encoder(sizes: Encoder) -> tuple[onnx.GraphProto, list[Weight]]:
         centred = made.add("Sub", value, made.add("ReduceMean", value, axes=[-1]))
         squared = made.add("Pow", centred, made.constant(2, np.float32))
         variance = made.add("Add", made.add("ReduceMean", squared, axes=[-1]), made.constant(1e-12, np.float32))
-        scaled = made.add("Mul", made.add("Div", centred, made.add("Sqrt", variance)), made.weight(f"{name}.weight", sizes.hidden))
+        scaled = made.add(
+            "Mul", made.add("Div", centred, made.add("Sqrt", variance)), made.weight(f"{name}.weight", sizes.hidden)
+        )
         return made.add("Add", scaled, made.weight(f"{name}.bias", sizes.hidden))
 
     def heads(value: str) -> str:
@@ -96,7 +98,9 @@ def encoder(sizes: Encoder) -> tuple[onnx.GraphProto, list[Weight]]:
         return made.add("Transpose", split, perm=[0, 2, 1, 3])
 
     def attention(value: str, name: str, mask: str) -> str:
-        query, key, weighed = (heads(made.linear(value, f"{name}.{part}", sizes.hidden, sizes.hidden)) for part in ("q", "k", "v"))
+        query, key, weighed = (
+            heads(made.linear(value, f"{name}.{part}", sizes.hidden, sizes.hidden)) for part in ("q", "k", "v")
+        )
         scores = made.add("MatMul", query, made.add("Transpose", key, perm=[0, 1, 3, 2]))
         scores = made.add("Div", scores, made.constant((sizes.hidden // sizes.heads) ** 0.5, np.float32))
         weights = made.add("Softmax", made.add("Add", scores, mask), axis=-1)
@@ -105,7 +109,9 @@ def encoder(sizes: Encoder) -> tuple[onnx.GraphProto, list[Weight]]:
 
     def gelu(value: str) -> str:
         erf = made.add("Erf", made.add("Div", value, made.constant(2**0.5, np.float32)))
-        return made.add("Mul", made.add("Mul", value, made.add("Add", erf, made.constant(1, np.float32))), made.constant(0.5, np.float32))
+        return made.add(
+            "Mul", made.add("Mul", value, made.add("Add", erf, made.constant(1, np.float32))), made.constant(0.5, np.float32)
+        )
 
     mask = made.add("Unsqueeze", made.add("Unsqueeze", "attention_mask", made.constant([1])), made.constant([2]))
     mask = made.add("Sub", made.constant(1, np.float32), made.add("Cast", mask, to=_FLOAT))
@@ -183,7 +189,9 @@ def decoder(sizes: Decoder) -> tuple[onnx.GraphProto, list[Weight]]:
             return value
         batch, length = made.dim(value, 0), made.dim(value, 2)
         dims = [batch, sizes.key_heads, groups, length, sizes.head]
-        parts = [made.constant([dim]) if isinstance(dim, int) else made.add("Unsqueeze", dim, made.constant([0])) for dim in dims]
+        parts = [
+            made.constant([dim]) if isinstance(dim, int) else made.add("Unsqueeze", dim, made.constant([0])) for dim in dims
+        ]
         wide = made.add("Expand", made.add("Unsqueeze", value, made.constant([2])), made.add("Concat", *parts, axis=0))
         return made.reshape(wide, batch, sizes.heads, length, sizes.head)
 
@@ -224,7 +232,9 @@ def decoder(sizes: Decoder) -> tuple[onnx.GraphProto, list[Weight]]:
         hidden = made.add("Add", hidden, attention(norm(hidden, f"{name}.input_norm"), layer))
         value = norm(hidden, f"{name}.post_norm")
         gate = linear(value, f"{name}.gate", sizes.hidden, sizes.inner)
-        gated = made.add("Mul", made.add("Mul", gate, made.add("Sigmoid", gate)), linear(value, f"{name}.up", sizes.hidden, sizes.inner))
+        gated = made.add(
+            "Mul", made.add("Mul", gate, made.add("Sigmoid", gate)), linear(value, f"{name}.up", sizes.hidden, sizes.inner)
+        )
         hidden = made.add("Add", hidden, linear(gated, f"{name}.down", sizes.inner, sizes.hidden))
     logits = linear(norm(hidden, "norm"), "lm_head", sizes.hidden, sizes.vocabulary)
     made.add("Cast", logits, to=_FLOAT, output="logits")

@@ -69,7 +69,9 @@ def by_turns(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, U
         for name, command in commands.items():
             runs[name].append(_run(command))
     return {
-        name: Usage(min(run.wall for run in done), min(run.cpu for run in done), min(run.memory for run in done), done[0].status)
+        name: Usage(
+            min(run.wall for run in done), min(run.cpu for run in done), min(run.memory for run in done), done[0].status
+        )
         for name, done in runs.items()
     }
 

@@ -25,7 +25,9 @@ class _Ir:
         self.offset = 4096
         """Where the next weight goes; small constants come before."""
 
-    def layer(self, kind: str, inputs: list[_Port], dims: tuple[int, ...], dtype: str, *, opset: str = "opset1", **data: object) -> _Port:
+    def layer(
+        self, kind: str, inputs: list[_Port], dims: tuple[int, ...], dtype: str, *, opset: str = "opset1", **data: object
+    ) -> _Port:
         number = len(self._layers)
         attributes = "".join(f" {name}={quoteattr(str(value))}" for name, value in data.items())
         text = f'<layer id="{number}" name="{kind}_{number}" type="{kind}" version="{opset}">'
@@ -96,7 +98,9 @@ def save_ir(path: Path, hidden: int, layers: int, heads: int, vocabulary: int) -
 
     def linear(value: _Port, inside: int, outside: int) -> _Port:
         dims = (-1, -1, outside)
-        product = made.layer("MatMul", [value, made.weight(outside, inside)], dims, "f32", transpose_a="false", transpose_b="true")
+        product = made.layer(
+            "MatMul", [value, made.weight(outside, inside)], dims, "f32", transpose_a="false", transpose_b="true"
+        )
         return two("Add", product, made.weight(1, 1, outside))
 
     def split(value: _Port) -> _Port:
@@ -106,13 +110,22 @@ def save_ir(path: Path, hidden: int, layers: int, heads: int, vocabulary: int) -
 
     def norm(value: _Port) -> _Port:
         centred = made.layer(
-            "MVN", [value, made.ints(-1)], wide, "f32", opset="opset6", eps=1e-12, normalize_variance="true", eps_mode="INSIDE_SQRT"
+            "MVN",
+            [value, made.ints(-1)],
+            wide,
+            "f32",
+            opset="opset6",
+            eps=1e-12,
+            normalize_variance="true",
+            eps_mode="INSIDE_SQRT",
         )
         return two("Add", two("Multiply", centred, made.weight(1, 1, hidden)), made.weight(1, 1, hidden))
 
     ids, mask = made.parameter("input_ids"), made.parameter("attention_mask")
     zero = made.ints(0)
-    hidden_states = made.layer("Gather", [made.weight(vocabulary, hidden), ids, zero], wide, "f32", opset="opset8", batch_dims=0)
+    hidden_states = made.layer(
+        "Gather", [made.weight(vocabulary, hidden), ids, zero], wide, "f32", opset="opset8", batch_dims=0
+    )
     bias = made.layer("Unsqueeze", [mask, made.ints(1, 2)], (-1, 1, 1, -1), "i64")
     bias = made.layer("Convert", [bias], (-1, 1, 1, -1), "f32", destination_type="f32")
     bias = two("Multiply", two("Subtract", made.number(1.0), bias, bias[2]), made.number(-3.4028234663852886e38))
@@ -126,7 +139,14 @@ def save_ir(path: Path, hidden: int, layers: int, heads: int, vocabulary: int) -
         context = made.layer("Transpose", [context, made.ints(0, 2, 1, 3)], (-1, -1, heads, hidden // heads), "f32")
         context = made.layer("Reshape", [context, made.ints(0, 0, hidden)], wide, "f32", special_zero="true")
         hidden_states = norm(two("Add", linear(context, hidden, hidden), hidden_states))
-        grown = made.layer("Gelu", [linear(hidden_states, hidden, 4 * hidden)], (-1, -1, 4 * hidden), "f32", opset="opset7", approximation_mode="ERF")
+        grown = made.layer(
+            "Gelu",
+            [linear(hidden_states, hidden, 4 * hidden)],
+            (-1, -1, 4 * hidden),
+            "f32",
+            opset="opset7",
+            approximation_mode="ERF",
+        )
         hidden_states = norm(two("Add", linear(grown, 4 * hidden, hidden), hidden_states))
     made.result(hidden_states)
     made.save(path)

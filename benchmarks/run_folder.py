@@ -15,7 +15,18 @@ from wirelint.api import check
 from wirelint.findings import ModelReport, Severity
 from wirelint.inspection import guess_format
 
-SEQUENCES = {"ids", "decoder_ids", "mask", "decoder_mask", "segment", "position", "encoder_states", "features", "pixel_mask", "lengths"}
+SEQUENCES = {
+    "ids",
+    "decoder_ids",
+    "mask",
+    "decoder_mask",
+    "segment",
+    "position",
+    "encoder_states",
+    "features",
+    "pixel_mask",
+    "lengths",
+}
 SHOWN = 15
 
 
@@ -33,7 +44,8 @@ def needlessly_loud(model: ModelReport) -> bool:
     if model.facts is None or any(entry.role in SEQUENCES for entry in model.facts.inputs):
         return False
     return any(
-        finding.severity in (Severity.ERROR, Severity.WARNING) and not finding.code.startswith("WL9") for finding in model.findings
+        finding.severity in (Severity.ERROR, Severity.WARNING) and not finding.code.startswith("WL9")
+        for finding in model.findings
     )
 
 

@@ -32,7 +32,9 @@ class Bench:
             renderer(name)(report, RenderOptions())
         (model,) = report.models
         assert not model.fault, model.traceback
-        assert model.facts is not None or [finding.code[:3] for finding in model.findings] == ["WL9"] * len(model.findings) != []
+        assert (
+            model.facts is not None or [finding.code[:3] for finding in model.findings] == ["WL9"] * len(model.findings) != []
+        )
         return model
 
     @staticmethod
@@ -50,7 +52,7 @@ class Bench:
             "sys.argv[0] = 'wirelint'; runpy.run_module('wirelint', run_name='__main__')"
         )
         command = [sys.executable, "-c", program, "check", "--no-config", "--quiet", "--output-format", "json", str(folder)]
-        done = subprocess.run(command, env=environment, preexec_fn=confine, capture_output=True, text=True, check=False)  # noqa: PLW1509
+        done = subprocess.run(command, env=environment, preexec_fn=confine, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), f"status {done.returncode}: {done.stderr[-2000:]}"
         report = json.loads(done.stdout)
         return {Path(model["path"]).name: model for model in report["models"]}, int(done.stderr.split()[-1])

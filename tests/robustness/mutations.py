@@ -16,7 +16,23 @@ from onnx import AttributeProto, TensorProto, helper
 __all__ = ["mutated_bytes", "mutated_model", "mutated_xml"]
 
 NUMBERS = [0, 1, -1, 2, 3, 7, 64, -(2**31), 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63)]
-WORDS = ["", "x", "input_ids", "mask", "\x1b[31m", "a\nb", "\0", "<b>&amp;", "e" * 5000, "ü\u202e", "-1", "nan", "1e400", "f32", "18446744073709551616"]
+WORDS = [
+    "",
+    "x",
+    "input_ids",
+    "mask",
+    "\x1b[31m",
+    "a\nb",
+    "\0",
+    "<b>&amp;",
+    "e" * 5000,
+    "ü\u202e",
+    "-1",
+    "nan",
+    "1e400",
+    "f32",
+    "18446744073709551616",
+]
 
 
 def mutated_bytes(data: bytes, random: Random) -> bytes:
@@ -84,7 +100,12 @@ def _other_operator(model: onnx.ModelProto, random: Random) -> None:
 
 def _values(model: onnx.ModelProto) -> list[str]:
     names = [name for node in model.graph.node for name in (*node.input, *node.output)]
-    return names + [info.name for info in model.graph.input] + [tensor.name for tensor in model.graph.initializer] + ["", "nowhere"]
+    return (
+        names
+        + [info.name for info in model.graph.input]
+        + [tensor.name for tensor in model.graph.initializer]
+        + ["", "nowhere"]
+    )
 
 
 def _rewire(model: onnx.ModelProto, random: Random) -> None:

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from mutations import mutated_bytes, mutated_model, mutated_xml
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_models"
-ONNX = [SAMPLES / "clean" / name for name in ("bert_classifier.onnx", "llama_with_past.onnx", "lstm_tagger.onnx", "wav2vec2.onnx", "cnn.onnx")]
+ONNX = [
+    SAMPLES / "clean" / name
+    for name in ("bert_classifier.onnx", "llama_with_past.onnx", "lstm_tagger.onnx", "wav2vec2.onnx", "cnn.onnx")
+]
 IR = [SAMPLES / "clean" / name for name in ("bert_classifier_ov.xml", "cnn_ov.xml")]
 
 brief = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 randoms = st.randoms(use_true_random=False)
 
@@ -39,7 +45,7 @@ def test_damaged_structure_of_onnx(sample, random, tmp_path, bench):
     try:
         path.write_bytes(mutated_model(onnx.load(sample), random).SerializeToString())
     except (DecodeError, EncodeError, TypeError, ValueError):
-        assume(False)  # noqa: FBT003 -- what protobuf itself refuses to write
+        assume(False)
     bench.check(path)
 
 

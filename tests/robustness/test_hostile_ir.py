@@ -53,7 +53,9 @@ def test_the_plain_one_is_fine(tmp_path, bench):
     ids=["plain", "expansion", "file", "network", "parameter"],
 )
 def test_document_types_are_refused(before, tmp_path, bench):
-    assert rules(bench, tmp_path / "m.xml", PLAIN.replace(HEAD, HEAD + before).replace('name="m"', 'name="m"')) == ["unreadable"]
+    assert rules(bench, tmp_path / "m.xml", PLAIN.replace(HEAD, HEAD + before).replace('name="m"', 'name="m"')) == [
+        "unreadable"
+    ]
 
 
 def test_inclusion_is_no_inclusion(tmp_path, bench):
@@ -89,7 +91,14 @@ def test_wiring_that_no_runtime_accepts(layers, edges, tmp_path, bench):
 
 @pytest.mark.parametrize(
     ("attribute", "value"),
-    [("offset", "-1"), ("offset", str(2**64)), ("size", "-4"), ("size", str(2**63)), ("shape", f"{2**31},{2**31},{2**31}"), ("shape", "-1,2")],
+    [
+        ("offset", "-1"),
+        ("offset", str(2**64)),
+        ("size", "-4"),
+        ("size", str(2**63)),
+        ("shape", f"{2**31},{2**31},{2**31}"),
+        ("shape", "-1,2"),
+    ],
 )
 def test_constants_that_do_not_fit(attribute, value, tmp_path, bench):
     entries = {"element_type": "f32", "shape": "2,3", "offset": "0", "size": "24", attribute: value}
@@ -103,6 +112,10 @@ def test_constants_that_do_not_fit(attribute, value, tmp_path, bench):
 
 def test_long_chain(tmp_path, bench):
     count = 20_000
-    layers = [PARAMETER.replace('id="0"', 'id="first"', 1), *(layer(at, "ReLU", inputs=1) for at in range(count)), RESULT.replace('id="9"', 'id="last"', 1)]
+    layers = [
+        PARAMETER.replace('id="0"', 'id="first"', 1),
+        *(layer(at, "ReLU", inputs=1) for at in range(count)),
+        RESULT.replace('id="9"', 'id="last"', 1),
+    ]
     edges = [edge("first", 0, 0, 0), *(edge(at, 1, at + 1, 0) for at in range(count - 1)), edge(count - 1, 1, "last", 0)]
     assert rules(bench, tmp_path / "m.xml", net(layers, edges)) == []

@@ -17,7 +17,18 @@ FILES = sorted(DATA.rglob("*.onnx"))
 EVERY = 5
 """Of the cases that are generated, one of so many is checked; another one for each operator in the end."""
 
-SEQUENCES = {"ids", "decoder_ids", "mask", "decoder_mask", "segment", "position", "encoder_states", "features", "lengths", "past"}
+SEQUENCES = {
+    "ids",
+    "decoder_ids",
+    "mask",
+    "decoder_mask",
+    "segment",
+    "position",
+    "encoder_states",
+    "features",
+    "lengths",
+    "past",
+}
 
 WORTH_IT = {
     # Declares its result as a float, although it is a Shape of fixed dimensions: such a model does return constants.

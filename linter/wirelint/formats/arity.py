@@ -33,5 +33,5 @@ def check_operands(path: Path, graph: Graph) -> None:
 
 def _reason(op: Op, count: int) -> str:
     missing = next(slot for slot in range(count) if op.operand(slot) is None)
-    kind = op.origin.op_type or op.kind
-    return f"node {op.origin.name!r} ({kind!r}) lacks its operand {VOCABULARY[op.kind].operands[missing]!r}; export the model again"
+    operand = VOCABULARY[op.kind].operands[missing]
+    return f"node {op.origin.name!r} ({op.origin.op_type or op.kind!r}) lacks its operand {operand!r}; export the model again"

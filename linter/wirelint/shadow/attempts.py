@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from wirelint.graph import Graph, Op
+from wirelint.shadow.frames import settle_frames
 from wirelint.shadow.interpreter import Constants, Run, run
 from wirelint.shadow.scenario import MaskForm, Scenario, Sizes, build
 from wirelint.trace.roles import Trace
@@ -77,6 +78,7 @@ class _Runner:
             constants=self.constants,
             watch=self.watch,
         )
+        settle_frames(self.graph, scenario, done)
         return scenario, done
 
 

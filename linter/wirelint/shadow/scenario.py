@@ -64,6 +64,7 @@ class Sequence:
         part: its labels.
         past: cached positions that stand before it wherever keys are joined with a cache.
         static: the length is declared as a number.
+        frames: for each length to which convolutions bring it down, which frames of each row are real; filled in after a run.
     """
 
     role: str
@@ -72,6 +73,7 @@ class Sequence:
     part: Part
     past: int = 0
     static: bool = False
+    frames: dict[int, Array] = field(default_factory=dict)
 
     def real_of(self, row: int, length: int) -> Array | None:
         """Which positions of an axis of ``length`` are real in a row; None when the axis does not run over this sequence."""
@@ -80,6 +82,9 @@ class Sequence:
             return own
         if self.past and length == self.past + self.length:
             return np.concatenate([np.ones(self.past, dtype=bool), own])
+        if length in self.frames:
+            found: Array = self.frames[length][min(row, len(self.real) - 1)]
+            return found
         if self.role == "features" and 1 < length < self.length:
             # Downsampled: a frame is real when its whole share of the axis is.
             first = (np.arange(length) * self.length / length).astype(int)
@@ -197,7 +202,10 @@ def _is_state(trace: Trace, at: int) -> bool:
 def _time_first(value: Value, trace: Trace, at: int) -> bool:
     """A recurrent operator reads the input as it comes, steps first and rows second, as most frameworks do by default."""
     return any(
-        use.use is Use.STEP and use.op.operand(0) is value and use.op.kind in ("LSTM", "GRU", "RNN") and not use.op.attrs.get("layout")
+        use.use is Use.STEP
+        and use.op.operand(0) is value
+        and use.op.kind in ("LSTM", "GRU", "RNN")
+        and not use.op.attrs.get("layout")
         for use in trace.observations.get(at, ())
     )
 
@@ -350,7 +358,13 @@ class _Shapes:
         for use in self.trace.observations.get(at, ()):
             weight = use.op.operand(1)
             shape = () if weight is None or weight.shape is None else weight.shape
-            channels = shape[1] if use.use is Use.CONVOLVE and len(shape) > 1 else shape[0] if use.use is Use.PROJECT and shape else None
+            channels = (
+                shape[1]
+                if use.use is Use.CONVOLVE and len(shape) > 1
+                else shape[0]
+                if use.use is Use.PROJECT and shape
+                else None
+            )
             if isinstance(channels, int):
                 return channels * (int(use.op.attrs.get("group", 1)) if use.use is Use.CONVOLVE else 1)
         return 8
@@ -480,7 +494,8 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
         return grid.reshape(dims)
     if len(shape) == 3:
         dims[1] = rows
-        return grid.T.reshape(dims)
+        steps_first: Array = grid.T.reshape(dims)
+        return steps_first
     first: Array = grid[0]
     return first.reshape(dims)
 

@@ -13,7 +13,7 @@ from wirelint.shadow.labels import NO_LABELS
 from wirelint.shadow.transfer.elementwise import broadcast_shape, combine, given
 from wirelint.shadow.transfer.movement import reshape, transpose
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, ExecutionError, Shadow, join, present
+from wirelint.shadow.value import Array, ExecutionError, Shadow, bounded, join, present
 
 __all__ = ["matmul"]
 
@@ -33,12 +33,15 @@ def _heard(live: Array | None, marks: Array, context: Context) -> Array:
         return np.where(live.any(axis=-1, keepdims=True), marks, NO_LABELS)
     if marks.shape[-1] == 1:
         across = np.swapaxes(marks, -1, -2)
+        bounded(np.broadcast_shapes(live.shape, across.shape))
         context.charge(math.prod(np.broadcast_shapes(live.shape, across.shape)))
         heard: Array = np.bitwise_or.reduce(np.where(live, across, NO_LABELS), axis=-1, keepdims=True)
         return heard
     bits = [np.uint64(1) << np.uint64(at) for at in range(63) if present(marks) & (np.uint64(1) << np.uint64(at))]
     width = np.broadcast_shapes(live.shape[:-2], marks.shape[:-2])
     context.charge(len(bits) * math.prod(width) * live.shape[-2] * marks.shape[-1])
+    bounded([*width, live.shape[-2], marks.shape[-1]])
+    bounded([*live.shape[:-1], marks.shape[-2]])
     out = np.zeros((*width, live.shape[-2], marks.shape[-1]), dtype=np.uint64)
     reach = np.broadcast_to(live, (*live.shape[:-1], marks.shape[-2])).astype(np.float32)
     for bit in bits:
@@ -62,6 +65,7 @@ def matmul(a: Shadow, b: Shadow, dtype: DType, context: Context) -> Shadow:
         return array.reshape((1,) * (rank - array.ndim) + array.shape)
 
     if inner == 0:
+        bounded(shape)
         return Shadow.known(np.zeros(shape), dtype)
     if a.is_exact and b.is_exact and inner * math.prod(shape) <= 1 << 20:
         context.charge(inner * math.prod(shape))
@@ -78,6 +82,7 @@ def matmul(a: Shadow, b: Shadow, dtype: DType, context: Context) -> Shadow:
     from_a = np.swapaxes(_heard(a_live, np.swapaxes(al, -1, -2), context), -1, -2)
     if a_zero is not None and b_zero is not None:
         from_a = from_a | join(np.where(lifted(a_zero), al, NO_LABELS), [rank - 1])
+    bounded(np.broadcast_shapes(from_a.shape, from_b.shape))
     made = Shadow(shape, dtype, from_a | from_b)
     return _spoilt(_spoilt(made, a, rank - 1), b, rank - 2)
 

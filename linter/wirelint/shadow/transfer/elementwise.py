@@ -80,6 +80,16 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ExecutionError(f"shapes {' and '.join(map(str, shapes))} do not broadcast", clash) from None
 
 
+def _bounded_together(operands: Sequence[Shadow]) -> None:
+    """Refuses operands that stay compact alone and not together, as a long row beside a long column.
+
+    Raises:
+        DataDependentError: the result would be too large.
+    """
+    arrays = (array for operand in operands for array in (operand.labels, operand.value) if array is not None)
+    bounded(np.broadcast_shapes(*(array.shape for array in arrays if array.size > 1)))
+
+
 def lift(array: Array, rank: int) -> Array:
     return array.reshape((1,) * (rank - array.ndim) + array.shape) if array.ndim < rank else array
 
@@ -116,7 +126,7 @@ def combine(
     """
     shape = broadcast_shape(*(operand.shape for operand in operands))
     rank = len(shape)
-    bounded(np.broadcast_shapes(*(array.shape for operand in operands for array in (operand.labels, operand.value) if array is not None)))
+    _bounded_together(operands)
     labels = lift(operands[0].labels, rank)
     for operand in operands[1:]:
         labels = labels | lift(operand.labels, rank)
@@ -214,6 +224,7 @@ def select(condition: Shadow, x: Shadow, y: Shadow) -> Shadow:
     """``x`` where the condition holds, else ``y``; what is not chosen leaves no label."""
     shape = broadcast_shape(condition.shape, x.shape, y.shape)
     rank = len(shape)
+    _bounded_together([condition, x, y])
     marks = lift(condition.labels, rank)
     xl, yl = lift(x.labels, rank), lift(y.labels, rank)
     if condition.value is None or condition.exact is None:

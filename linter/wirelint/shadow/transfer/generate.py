@@ -13,7 +13,7 @@ from wirelint.shadow.labels import LENGTH, NO_LABELS
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.movement import axis_of, constant_ints, dynamic_labels
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow
+from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded
 
 __all__: list[str] = []
 
@@ -73,6 +73,7 @@ def constant_of_shape(op: Op, operands: Sequence[Shadow | None], context: Contex
 def _diagonal(rows: int, columns: int, offset: int, dtype: DType, context: Context) -> Shadow:
     if rows < 0 or columns < 0:
         raise ExecutionError(f"identity matrix of shape {rows} x {columns}")
+    bounded([rows, columns])
     context.charge(rows * columns)
     return Shadow.known(np.eye(rows, columns, offset), dtype)
 
@@ -102,6 +103,7 @@ def one_hot(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     labels = np.expand_dims(indices.labels, axis) | dynamic_labels(values)
     if not indices.is_exact or not values.is_exact or depth < 0:
         return [Shadow(_possible(shape), values.dtype, labels)]
+    bounded(shape)
     context.charge(math.prod(shape))
     off, on = values.full_value().reshape(-1)[:2]
     wide = np.expand_dims(indices.full_value().astype(np.int64), axis)

@@ -12,7 +12,7 @@ from wirelint.shadow.labels import LENGTH
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.movement import axis_of
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, ExecutionError, Shadow, join
+from wirelint.shadow.value import Array, ExecutionError, Shadow, bounded, join
 
 __all__ = ["gather"]
 
@@ -42,6 +42,7 @@ def gather(x: Shadow, indices: Shadow, axis: int) -> Shadow:
     def move(array: Array) -> Array:
         if array.shape[axis] == 1:
             return array.reshape(array.shape[:axis] + (1,) * indices.rank + array.shape[axis + 1 :])
+        bounded([*array.shape[:axis], picked.size, *array.shape[axis + 1 :]])
         return np.take(array, picked, axis=axis)
 
     made = x.moved(shape, move)

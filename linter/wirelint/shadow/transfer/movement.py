@@ -293,7 +293,9 @@ def tile(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sh
     context.charge(math.prod(shape) if x.value is not None or x.labels.size > 1 else 1)
 
     def move(array: Array) -> Array:
-        return np.tile(array, [1 if array.shape[at] == 1 else count for at, count in enumerate(repeats)])
+        counts = [1 if array.shape[at] == 1 else count for at, count in enumerate(repeats)]
+        bounded([array.size, *counts])
+        return np.tile(array, counts)
 
     return [x.moved(shape, move)]
 
@@ -458,6 +460,7 @@ def trilu(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[S
         raise ExecutionError("Trilu of a tensor of rank below 2")
     k = constant_ints(operands[1], "the diagonal")[0] if len(operands) > 1 and operands[1] is not None else 0
     marks = dynamic_labels(*operands[1:])
+    bounded(x.shape[-2:])
     context.charge(x.shape[-1] * x.shape[-2])
     kept = np.ones(x.shape[-2:], dtype=bool)
     kept = np.triu(kept, k) if op.attrs.get("upper", 1) else np.tril(kept, k)
