@@ -224,8 +224,8 @@ def _nest(model: onnx.ModelProto, random: Random) -> None:
 
 
 _MODEL_CHANGES: list[Callable[[onnx.ModelProto, Random], None]] = [
-    _drop_node, _repeat_node, _move_node, _other_operator, _rewire, _rename, _operand_count, _attribute, _attribute, _shape, _dtype,
-    _constant, _constant, _inputs, _imports, _nest,
+    _drop_node, _repeat_node, _move_node, _other_operator, _rewire, _rename, _operand_count, _attribute, _attribute, _shape,
+    _dtype, _constant, _constant, _inputs, _imports, _nest,
 ]  # fmt: skip
 
 

@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Value
+from wirelint.shadow.frames import settle_frames
+from wirelint.shadow.interpreter import run
 from wirelint.shadow.scenario import MaskForm, Scenario, Sizes, build
 from wirelint.shadow.value import Shadow
 from wirelint.trace.evidence import Use
@@ -94,6 +96,9 @@ class Inputs:
         if total > _MOST_ELEMENTS:
             raise UnfeedableError(f"its inputs have {total} elements, more than verify feeds")
         scenario = build(self.graph, self.traced, side, sizes, self.forms, pad_id=self.pad_id, counts=counts)
+        if any(sequence.role == "features" for sequence in scenario.sequences):
+            seen = run(self.graph, scenario.bindings, scenario.layout, symbols=scenario.symbols)
+            settle_frames(self.graph, scenario, seen)
         for sequence in scenario.sequences:
             wanted = (counts or {}).get(sequence.role)
             if wanted is not None and (len(wanted) != scenario.batch or tuple(sequence.real.sum(axis=1)) != wanted):
