@@ -270,7 +270,10 @@ def _sequence(graph: Graph, traced: Trace, execution: Execution) -> SequenceFact
         for refusal in execution.refusals
         if _lengths(refusal.sizes) != _lengths(execution.sizes) and refusal.sizes.batch == execution.sizes.batch
     ]
-    if execution.accepted and lengths and not main.static:
+    other = execution.left[0].main
+    # Two lengths were accepted: what was refused is too long (for a table of positions, say), not another than the traced one.
+    ranges = other is not None and other.length != main.length
+    if execution.accepted and lengths and not main.static and not ranges:
         first = lengths[0]
         made.failed_length, made.failed_at, made.runs = (
             getattr(first.sizes, _open(main.role)),

@@ -76,7 +76,7 @@ def _over_positions(operand: Value, shadow: Shadow, execution: Execution) -> boo
     other = run.values.get(operand)
     same = next((entry for entry in scenario.sequences if entry.role == axis.sequence.role), None)
     if same is None or other is None or other.rank != shadow.rank or same.length == axis.sequence.length:
-        return shadow.labels.shape[axis.at] != 1
+        return bool(shadow.labels.shape[axis.at] != 1)
     return bool(other.shape[axis.at] != shadow.shape[axis.at])
 
 

@@ -94,7 +94,10 @@ class Sequence:
         return None
 
     def padded_of(self, row: int, length: int) -> Array | None:
-        """Which positions of an axis of ``length`` hold nothing but padding; a downsampled frame at the edge is neither that nor real."""
+        """Which positions of an axis of ``length`` hold nothing but padding.
+
+        A downsampled frame at the edge is neither that nor real.
+        """
         real = self.real_of(row, length)
         if real is None or length >= self.length:
             return None if real is None else ~real

@@ -41,7 +41,7 @@ class Use(enum.Enum):
     TEXT = "is text"
     BLANK = "is multiplied into ids before they are looked up"
     PAIR = "is compared with itself, position by position"
-    CARRY = "stands for hidden states"
+    CARRY = "stands among hidden states"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,6 +226,10 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
             note(operands[4].derived, Use.LENGTH, op, slot=4)
         for state in operands[5:7]:
             note(state.bare, Use.STATE, op)
+    elif kind == "Add":
+        for slot, state in enumerate(operands[:2]):
+            if operands[1 - slot].mixed or operands[1 - slot].indexed:
+                note(state.bare, Use.CARRY, op, slot=slot)
     elif kind == "Mul":
         for slot, state in enumerate(operands[:2]):
             other = operands[1 - slot]

@@ -251,6 +251,7 @@ class _Decision:
         convolved = self._uses(at, Use.CONVOLVE)
         projected = self._uses(at, Use.PROJECT)
         stepped = self._uses(at, Use.STEP)
+        carried = self._uses(at, Use.CARRY)
         cross = self._uses(at, Use.CROSS)
         rank = _rank(value)
         if cache and not projected and not convolved:
@@ -269,6 +270,8 @@ class _Decision:
             self._give(at, "features", 0.8, "a sequence of feature vectors is projected", projected[0].op)
         elif stepped:
             self._give(at, "features", 0.85, "runs through a recurrent operator", stepped[0].op)
+        elif carried and rank == 3 and self.sites:
+            self._give(at, "features", 0.8, "is added to hidden states as if embeddings had been looked up", carried[0].op)
         elif weighs and not projected:
             self._give(at, "mask", 0.8, "weighs hidden states", weighs[0].op)
         elif self._uses(at, Use.STATE):
