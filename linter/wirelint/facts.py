@@ -655,7 +655,8 @@ class ModelFacts:
     @property
     def embeds(self) -> bool:
         """It looks like an embedder of single texts: it averages over its tokens and returns nothing per token, or takes
-        two texts apart."""
+        two texts apart.
+        """
         averages = any(entry.kind in ("mean", "weighted", "sum") for entry in self.reductions)
         pooled = bool(self.outputs) and all(output.pooled for output in self.outputs)
         texts = sum(1 for entry in self.inputs if entry.role == "ids")

@@ -75,7 +75,9 @@ def test_a_mask_keeps_padding_out(tmp_path):
     assert set(facts.outputs[0].depends_on) == {"ids", "mask"}
 
 
-@pytest.mark.parametrize(("fill", "state"), [(-1.0, "weak"), (-5.0, "weak"), (0.0, "noop"), (-1e4, "effective"), (1e4, "inverted")])
+@pytest.mark.parametrize(
+    ("fill", "state"), [(-1.0, "weak"), (-5.0, "weak"), (0.0, "noop"), (-1e4, "effective"), (1e4, "inverted")]
+)
 def test_how_low_a_fill_must_be(tmp_path, fill, state):
     bias, constants = masked(fill)
     inputs = [("ids", *TOKENS), ("attention_mask", *TOKENS)]

@@ -192,7 +192,9 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
         linear = every.linear if kind in _LINEAR else 0
         return State(every.reach, every.derived if keeps else 0, linear, every.shape, 0, every.counted, every.mixed)
     if group is Family.QUANTISE:
-        return State(every.reach, first.derived, first.linear, every.shape, first.indexed, first.counted, first.mixed, first.bare)
+        return State(
+            every.reach, first.derived, first.linear, every.shape, first.indexed, first.counted, first.mixed, first.bare
+        )
     if group in (Family.BINARY, Family.SELECT):
         others_free = sum(1 for state in operands if state.reach) == 1
         linear = every.linear if kind in _LINEAR and (others_free or _by_own_statistic(operands)) else 0

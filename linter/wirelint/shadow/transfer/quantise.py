@@ -35,7 +35,8 @@ def _aligned(parameter: Shadow | None, x: Shadow, op: Op) -> Shadow | None:
 @transfer("QuantizeLinear")
 def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     """An exact value (zero, or the fill of a mask) becomes an exact code; what lies out of range saturates, and a NaN becomes
-    the lowest code, as in ONNX Runtime."""
+    the lowest code, as in ONNX Runtime.
+    """
     x = given(operands[0])
     scale, point = _aligned(operands[1], x, op), _aligned(operands[2] if len(operands) > 2 else None, x, op)
     dtype = op.attrs.get("dtype") or (operands[2].dtype if len(operands) > 2 and operands[2] is not None else DType.U8)
