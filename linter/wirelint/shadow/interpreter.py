@@ -27,6 +27,9 @@ DEFAULT_BUDGET = 4_000_000_000
 _STEP, _STEP_IN_BODY = 16, 40_000
 """What a step costs beside its elements.  Those of the main graph are as many as the file has; those of loops multiply."""
 
+_MOST_AT_ONCE = 1 << 26
+"""Elements that one operator may touch: half a gigabyte of labels."""
+
 _KEPT_BYTES = 160 << 20
 """Labels of intermediate values that are kept for the search of witnesses."""
 
@@ -152,7 +155,7 @@ class _Machine:
 
     def charge(self, elements: int) -> None:
         self.budget -= elements
-        if self.budget < 0:
+        if self.budget < 0 or elements > _MOST_AT_ONCE:
             raise BudgetError
 
     def observe(self, name: str, shadow: Shadow) -> None:
