@@ -77,8 +77,8 @@ def by_turns(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, U
 
 
 def wirelint(*arguments: str) -> list[str]:
-    """The command line of wirelint."""
-    return [sys.executable, "-m", "wirelint", *arguments]
+    """The command line of wirelint, as the installed script runs it."""
+    return [sys.executable, "-c", "from wirelint.cli import main; main()", *arguments]
 
 
 def built(folder: Path, *names: str) -> dict[str, Path]:

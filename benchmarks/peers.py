@@ -13,7 +13,8 @@ from measure import built, by_turns, options, table, wirelint
 
 MODELS = {"small": "small, 0.2 MB", "bert-base": "BERT-base, 0.4 GB external", "inline-full": "24 layers, 1.2 GB in one file"}
 CHECKER = "import sys, onnx.checker; onnx.checker.check_model(sys.argv[1], full_check={full})"
-INFERENCE = "import sys, tempfile, onnx.shape_inference as s; s.infer_shapes_path(sys.argv[1], tempfile.mktemp(dir=sys.argv[2]), {strict})"
+INFERENCE = "import sys, onnx.shape_inference as s; s.infer_shapes_path(sys.argv[1], sys.argv[2], data_prop=True)"
+POLYGRAPHY = "import sys; from polygraphy.tools import main; sys.exit(main())"
 
 
 def has(python: str, module: str) -> bool:
@@ -25,16 +26,16 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter that has polygraphy and onnx-doctor [this one]")
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     asked = parser.parse_args()
-    scratch = str(asked.folder)
+    scratch = str(asked.folder / "inferred.onnx")
     paths = built(asked.folder, *asked.models)
     peers = {
         "onnx.load (parse alone)": lambda path: [sys.executable, "-c", "import sys, onnx; onnx.load(sys.argv[1])", path],
         "onnx.checker": lambda path: [sys.executable, "-c", CHECKER.format(full=False), path],
         "onnx.checker, full": lambda path: [sys.executable, "-c", CHECKER.format(full=True), path],
-        "onnx.shape_inference": lambda path: [sys.executable, "-c", INFERENCE.format(strict="data_prop=True"), path, scratch],
+        "onnx.shape_inference": lambda path: [sys.executable, "-c", INFERENCE, path, scratch],
     }
     if has(asked.python, "polygraphy"):
-        peers["polygraphy check lint"] = lambda path: [asked.python, "-m", "polygraphy", "check", "lint", path]
+        peers["polygraphy check lint"] = lambda path: [asked.python, "-c", POLYGRAPHY, "check", "lint", path]
     if has(asked.python, "onnx_doctor"):
         peers["onnx-doctor check"] = lambda path: [asked.python, "-m", "onnx_doctor", "check", path]
     peers["wirelint check"] = lambda path: wirelint("check", path)

@@ -5,7 +5,10 @@ Each carries one line for a person: which file, what is wrong, what to do.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["ConfigurationError", "ModelFileError", "NotAModelError", "WirelintError"]
 

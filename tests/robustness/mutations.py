@@ -214,7 +214,7 @@ def _nest(model: onnx.ModelProto, random: Random) -> None:
         return
     at = random.randrange(len(model.graph.node))
     inner = copy.deepcopy(model.graph.node[at])
-    for _ in range(random.choice([1, 3, 20])):
+    for _ in range(random.choice([1, 3, 8])):
         name = inner.output[0] if inner.output else "none"
         body = helper.make_graph([inner], "body", [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)])
         inner = helper.make_node("If", [random.choice(_values(model))], [name], then_branch=body, else_branch=body)

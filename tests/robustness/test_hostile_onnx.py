@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from bench import Bench
 from onnx import TensorProto, helper, numpy_helper
 
 INT64, FLOAT, BOOL = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL
@@ -147,8 +148,6 @@ LARGE = {
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Each of them, checked in one process that has little memory and time."""
-    from conftest import Bench
-
     folder = tmp_path_factory.mktemp("large")
     for name, (nodes, initializers) in LARGE.items():
         save(folder / f"{name}.onnx", nodes, initializers=initializers)

@@ -99,7 +99,7 @@ def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
     if "encoder_states" in roles:
         found += [replace(sizes, other=size) for size in accepted]
     if "features" in roles:
-        found += [replace(sizes, frames=size) for size in (*accepted, 64, 16, 128, 400, 1600, 3000) if size != sizes.frames]
+        found += [replace(sizes, frames=size) for size in (16, *accepted, 64, 128, 400, 1600, 3000) if size != sizes.frames]
     if not roles & {"ids", "decoder_ids"} or "pixels" in roles:
         found += [replace(sizes, pixels=size) for size in (*accepted, 64, 224, 30, 28, 384) if size != sizes.pixels]
     if sizes.past:

@@ -240,7 +240,7 @@ def build(
     scenario = Scenario(side, sizes, sizes.batch, Layout())
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
     resolved = [shapes.of(at) for at in range(len(graph.inputs))]
-    beyond = {at for at, shape in enumerate(resolved) if _is_beyond(trace.roles[at].name, shape)}
+    beyond = {at for at, shape in enumerate(resolved) if _is_beyond(trace.roles[at].name, shape, graph.inputs[at].dtype)}
     for at in beyond:
         value = graph.inputs[at]
         scenario.bindings[value] = Shadow.unknown(resolved[at], value.dtype, UNMODELLED)
@@ -273,11 +273,11 @@ _LONGEST_AXIS = 1 << 22
 _MOST_NUMBERS = 1 << 24
 
 
-def _is_beyond(role: str, shape: tuple[int, ...]) -> bool:
-    """Declared so large, or so empty, that nothing could feed it: such a shape is damaged or a trap; no array is made of it."""
+def _is_beyond(role: str, shape: tuple[int, ...], dtype: DType) -> bool:
+    """Declared so large, so empty or so strangely that nothing could feed it: damaged or a trap; no array is made of it."""
     if max(shape, default=0) > _LONGEST_AXIS or (role in PADDED_ROLES and 0 in shape):
         return True
-    return role not in _COMPACT_ROLES and math.prod(shape) > _MOST_NUMBERS
+    return role not in _COMPACT_ROLES and (math.prod(shape) > _MOST_NUMBERS or dtype in (DType.C64, DType.C128))
 
 
 def _rank_of(role: str) -> int:

@@ -246,7 +246,7 @@ _NARROW = {DType.F8E4M3: (2.0**-6, 240.0), DType.F8E5M2: (2.0**-14, 57344.0), DT
 
 def convert(x: Shadow, dtype: DType) -> Shadow:
     """Cast, with the overflow of the target type; what leaves the range of an integer type is not known any more."""
-    if x.value is None or x.exact is None or dtype is DType.STRING or x.dtype is DType.STRING:
+    if x.value is None or x.exact is None or not {dtype, x.dtype}.isdisjoint((DType.STRING, DType.C64, DType.C128)):
         return Shadow(x.shape, dtype, x.labels)
     value, exact = x.value, x.exact
     if dtype.is_integer and (x.dtype.is_float or dtype.bits < 8):
