@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lxml import etree
 
@@ -175,7 +175,8 @@ class _Parser:
         try:
             for piece in iter(lambda: stream.readline(_LONGEST_FEED), b""):
                 parser.feed(piece)
-                for event, element in parser.read_events():
+                for event, found in parser.read_events():
+                    element: Any = found  # by its type it may be a namespace, but only elements were asked for
                     if event == "start":
                         self.start(element)
                     else:
