@@ -126,4 +126,7 @@ def fake_quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -
         inner = np.rint((value - a) / np.where(b == a, 1, b - a) * (levels - 1)) / (levels - 1) * (d - c) + c
         return np.where(value <= lowest, c, np.where(value > highest, d, inner))
 
-    return [combine(requantised, [x, low_in, high_in, low_out, high_out], x.dtype, keeps_size=False)]
+    ranges = [low_in, high_in, low_out, high_out]
+    # The fill of a mask keeps its size beside ordinary scores, as in QuantizeLinear.
+    known = x.value is not None and all(bound.is_exact for bound in ranges)
+    return [combine(requantised, [x, *ranges], x.dtype, keeps_size=known)]
