@@ -102,6 +102,8 @@ class Shadow:
         marks = np.asarray(labels, dtype=np.uint64)
         if marks.ndim != held.ndim:
             marks = marks.reshape((1,) * held.ndim)
+        if held.dtype.kind == "c":
+            return cls(held.shape, dtype, marks)  # nothing that is looked for hangs on a complex number
         return cls(held.shape, dtype, marks, held, np.ones((1,) * held.ndim, dtype=bool), marks)
 
     @classmethod
@@ -109,7 +111,7 @@ class Shadow:
         cls, shape: Sequence[int], dtype: DType, labels: Array, value: Array | None, exact: Array | None, anchor: Array | None
     ) -> Shadow:
         """A shadow some of whose values may be known; forgets values that say nothing."""
-        if value is None or exact is None or anchor is None:
+        if value is None or exact is None or anchor is None or value.dtype.kind == "c":
             return cls(tuple(shape), dtype, labels)
         if not exact.any():
             numbers = value if value.dtype.kind == "f" else value.astype(np.float64)
