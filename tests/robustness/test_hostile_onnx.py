@@ -329,6 +329,28 @@ MARKUP = "<script>alert(1)</script>"
 COMMAND = "a\n::error file=x::owned\r\n$(reboot) `id` ; | & %0A::stop-commands::x"
 
 
+@pytest.mark.parametrize(
+    "part", ["INPUT", "NODE", "KIND", "DOMAIN", "DIM", "OUTPUT", "GRAPH", "PRODUCER", "KEY", "VALUE", "ATTRIBUTE", "DATA"]
+)
+def test_text_that_is_no_text(part, tmp_path, bench):
+    """Protobuf hands out strings that are no UTF-8 as bytes."""
+    table = TensorProto(name="t", data_type=FLOAT, dims=[100, 8], data_location=TensorProto.EXTERNAL)
+    table.external_data.add(key="location", value="DATA!")
+    nodes = [
+        helper.make_node("Gather", ["t", "INPUT!"], ["h"], name="NODE!"),
+        helper.make_node("KIND!", ["h"], ["k"], domain="DOMAIN!", **{"ATTRIBUTE!": 1}),
+        helper.make_node("Relu", ["h"], ["OUTPUT!"]),
+    ]
+    inputs, outputs = [("INPUT!", INT64, ["batch", "DIM!"])], [("OUTPUT!", FLOAT, None)]
+    path = save(tmp_path / "m.onnx", nodes, initializers=[table], inputs=inputs, outputs=outputs)
+    model = onnx.load(path, load_external_data=False)
+    model.graph.name, model.producer_name = "GRAPH!", "PRODUCER!"
+    helper.set_model_props(model, {"KEY!": "VALUE!"})
+    damaged = (part + "!").encode()
+    path.write_bytes(model.SerializeToString().replace(damaged, b"\xff\xfe" + damaged[2:]))
+    assert bench.check(path).status == "ok"
+
+
 @pytest.mark.parametrize("name", [ESCAPES, MARKUP, COMMAND, "\u202egnp.exe", "x" * 100_000, "|--- [a](javascript:x)"])
 def test_names_are_text_in_every_format(name, tmp_path):
     import wirelint
@@ -353,3 +375,16 @@ def test_names_are_text_in_every_format(name, tmp_path):
         commands = [line.partition(" ")[0] for line in text.splitlines() if line.startswith("::")]
         assert set(commands) <= ({"::error", "::warning", "::notice"} if form == "github" else set()), form
         assert "::error file=x::owned" not in text.splitlines(), form
+
+
+def test_attention_over_nothing(tmp_path, bench):
+    """A static cache of no positions: scores without elements."""
+    table = helper.make_tensor("w", FLOAT, [8, 8], [0.5] * 64)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["q"]),
+        helper.make_node("MatMul", ["q", "k"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"], axis=-1),
+        helper.make_node("MatMul", ["weights", "v"], ["y"]),
+    ]
+    inputs = [("x", FLOAT, [2, 3, 8]), ("k", FLOAT, [2, 8, 0]), ("v", FLOAT, [2, 0, 8])]
+    assert bench.check(save(tmp_path / "m.onnx", nodes, initializers=[table], inputs=inputs)).status == "ok"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from functools import reduce
@@ -88,11 +89,10 @@ def _rows(array: Array, shape: tuple[int, ...], axis: int, rows: int) -> Array:
     if moved.ndim == 2:  # one query for each row, or one row
         return moved.reshape(moved.shape[0], 1, 1, -1) if full[0] == rows else moved.reshape(1, 1, *moved.shape)
     lead = moved.shape[0]
-    if lead == 1 or full[0] == rows:
-        return moved.reshape(lead, -1, *moved.shape[-2:])
-    if rows and full[0] % rows == 0:
-        return moved.reshape(rows, -1, *moved.shape[-2:])
-    return moved.reshape(1, -1, *moved.shape[-2:])
+    if not (lead == 1 or full[0] == rows):
+        lead = rows if rows and full[0] % rows == 0 else 1
+    # Spelled out, not -1: an empty tensor fits any number of heads.
+    return moved.reshape(lead, math.prod(moved.shape[:-2]) // max(lead, 1), *moved.shape[-2:])
 
 
 def _view(site: Site, trace: Trace, scenario: Scenario, run: Run) -> _View | None:

@@ -7,6 +7,7 @@ import gc
 from typing import TYPE_CHECKING
 
 from wirelint.formats.onnx.external import ExternalFiles
+from wirelint.formats.onnx.proto import text
 from wirelint.formats.onnx.reader import GraphReader, opset_versions
 from wirelint.formats.onnx.tensors import TensorReader
 from wirelint.formats.onnx.wire import read_skeleton
@@ -37,11 +38,11 @@ def read(path: Path) -> Model:
         path=path,
         format="onnx",
         graph=graph,
-        producer=skeleton.producer_name,
-        producer_version=skeleton.producer_version,
+        producer=text(skeleton.producer_name),
+        producer_version=text(skeleton.producer_version),
         opsets=opset_versions(skeleton),
         ir_version=skeleton.ir_version,
-        metadata={entry.key: entry.value for entry in skeleton.metadata_props},
+        metadata={text(entry.key): text(entry.value) for entry in skeleton.metadata_props},
         problems=tuple(files.problems()),
     )
 

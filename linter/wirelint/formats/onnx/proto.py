@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from onnx import ModelProto
 
-__all__ = ["parse_model"]
+__all__ = ["parse_model", "text"]
 
 
 @functools.cache
@@ -46,3 +46,8 @@ def parse_model(data: bytes) -> ModelProto:
         return cast("ModelProto", _messages().ModelProto.FromString(data))
     except (decode_error, RecursionError) as error:
         raise ValueError(str(error) or "not a ModelProto") from error
+
+
+def text(field: str | bytes) -> str:
+    """A string of a message.  Protobuf hands out what is no UTF-8 as bytes, whatever the type of the field is."""
+    return field if isinstance(field, str) else field.decode("utf-8", "backslashreplace")

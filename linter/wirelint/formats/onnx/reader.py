@@ -25,6 +25,7 @@ from wirelint.formats.onnx.context import Builder, Node
 from wirelint.formats.onnx.dtypes import BY_NUMBER
 from wirelint.formats.onnx.functions import check_calls, function_key, node_key
 from wirelint.formats.onnx.order import captured_names, ordered_nodes
+from wirelint.formats.onnx.proto import text
 from wirelint.formats.onnx.registry import find
 from wirelint.graph import Dim, Graph, Origin, Tensor, Value
 
@@ -83,7 +84,7 @@ def _versions(imports: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
+    return "" if name == "ai.onnx" else text(name)
 
 
 @dataclass(slots=True, eq=False)
@@ -162,12 +163,12 @@ class GraphReader:
         for name, tensor in initializers.items():
             if name not in scope.values:
                 value = _named(name, tensor.dtype, tensor.shape, tensor)
-                value.origin = Origin(name, scope=scope.names)
+                value.origin = Origin(value.name, scope=scope.names)
                 scope.values[name] = value
         builder = Builder()
         self._lower_nodes(proto.node, scope, builder, proto.name)
         outputs = [self._result(info.name, scope, proto.name) for info in proto.output]
-        return Graph(proto.name, inputs, outputs, [info.name for info in proto.output], builder.ops)
+        return Graph(text(proto.name), inputs, outputs, [text(info.name) for info in proto.output], builder.ops)
 
     def _inputs(self, proto: GraphProto, scope: _Scope, initializers: Mapping[str, Tensor]) -> list[Value]:
         inputs = []
@@ -181,7 +182,7 @@ class GraphReader:
             dtype, shape = _declared(info.type)
             value = _named(info.name, dtype, shape)
             value.default = default
-            value.origin = Origin(info.name, "", None, index, scope.names)
+            value.origin = Origin(value.name, "", None, index, scope.names)
             scope.values[info.name] = value
             inputs.append(value)
         return inputs
@@ -199,8 +200,8 @@ class GraphReader:
             self._lower_node(node, index, scope, builder)
 
     def _lower_node(self, proto: NodeProto, index: int, scope: _Scope, builder: Builder) -> None:
-        domain, op_type = _domain(proto.domain), proto.op_type
-        origin = Origin(proto.name, f"{domain}.{op_type}" if domain else op_type, None, index, scope.names)
+        domain, op_type = _domain(proto.domain), text(proto.op_type)
+        origin = Origin(text(proto.name), f"{domain}.{op_type}" if domain else op_type, None, index, scope.names)
         inputs = [self._operand(name, proto, scope) for name in proto.input]
         outputs = [self._new_value(name, scope) for name in proto.output]
         attributes = _resolved(proto.attribute, scope.arguments) if proto.attribute else {}
@@ -250,7 +251,7 @@ class GraphReader:
         value = scope.targets.get(name)
         if value is None:
             info = scope.infos.get(name)
-            value = _named(name, *_declared(info.type)) if info is not None else Value(name, names=(name,))
+            value = _named(name, *(_declared(info.type) if info is not None else (DType.UNKNOWN, None)))
         scope.values[name] = value
         return value
 
@@ -349,7 +350,8 @@ def _without_absent(node: NodeProto, absent: set[str]) -> NodeProto:
 
 
 def _named(name: str, dtype: DType, shape: tuple[Dim, ...] | None, constant: Tensor | None = None) -> Value:
-    return Value(name, dtype, shape, (name,) if name else (), constant)
+    shown = text(name)
+    return Value(shown, dtype, shape, (shown,) if shown else (), constant)
 
 
 def _declared(proto: TypeProto) -> tuple[DType, tuple[Dim, ...] | None]:
@@ -366,4 +368,4 @@ def _declared(proto: TypeProto) -> tuple[DType, tuple[Dim, ...] | None]:
 def _dimension(number: int, symbol: str, is_number: bool) -> Dim:
     if is_number:
         return number if number >= 0 else None
-    return symbol or None
+    return text(symbol) or None

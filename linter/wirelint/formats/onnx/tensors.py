@@ -12,6 +12,7 @@ import numpy.typing as npt
 from wirelint.dtypes import DType
 from wirelint.errors import ModelFileError
 from wirelint.formats.onnx.dtypes import BY_NUMBER, FNUZ, TYPED_FIELD
+from wirelint.formats.onnx.proto import text
 from wirelint.formats.onnx.wire import FIELD_KEY
 from wirelint.graph import Tensor
 
@@ -98,7 +99,7 @@ class TensorReader:
         return Tensor(values.dtype, shape, checked, available=values.available and indices.available)
 
     def _on_disk(self, proto: TensorProto, dtype: DType, shape: tuple[int, ...]) -> Tensor:
-        entries = {entry.key: entry.value for entry in proto.external_data}
+        entries = {text(entry.key): text(entry.value) for entry in proto.external_data}
         field = entries.get(FIELD_KEY, "")
         location = "" if field else entries.get("location", "")
         found = (self._path, self._size) if field else self._files.locate(location, proto.name)
