@@ -9,8 +9,8 @@ from wirelint.graph import Model, Op, Value
 from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
-from wirelint.shadow.labels import LENGTH, NO_LABELS, SCALE_PADDED, SCALE_ROWS, SHIFTED, UNMODELLED
-from wirelint.shadow.positions import Axis, at_real_positions, batch_axis, position_axis, rows_mixed
+from wirelint.shadow.labels import LENGTH, NO_LABELS, SCALE_PADDED, SHIFTED, UNMODELLED
+from wirelint.shadow.positions import Axis, at_real_positions, batch_axis, position_axis, rows_mixed, rows_share_scale
 from wirelint.shadow.scenario import Scenario
 from wirelint.shadow.value import Shadow, present
 from wirelint.shadow.witness import Entry, find_leaks
@@ -152,9 +152,8 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                 fact.length_right = axis is None and bool(labels & LENGTH) and shadow is not None and shadow.dtype.is_float
                 fact.constant = not trace.flow[value].reach
                 fact.finite = not _has_nan(shadow)
-                fact.rows_by_scale = (
-                    fact.batch == "independent" and bool(labels & SCALE_ROWS[0]) and bool(labels & SCALE_ROWS[1])
-                )
+                if fact.batch == "independent" and shadow is not None and scenario.batch > 1:
+                    fact.rows_by_scale = rows_share_scale(shadow, batch_axis(shadow.shape, scenario, axis))
                 if fact.rows_by_scale:
                     fact.batch = "mixes"
         made.append(fact)

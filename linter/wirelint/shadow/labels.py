@@ -119,14 +119,11 @@ class Layout:
             moved = moved | np.where(labels & content, gap, NO_LABELS)
         return moved
 
-    def as_scale(self, labels: np.uint64) -> np.uint64:
-        """The labels of a quantisation scale that was taken over elements with these labels."""
-        scale: np.uint64 = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
-        if labels & self.padded:
-            scale |= SCALE_PADDED
-        for row, bit in zip(self.rows, SCALE_ROWS, strict=True):
-            if labels & row:
-                scale |= bit
+    def as_scale(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """The labels of quantisation scales, each of which was taken over elements with these labels."""
+        scale: npt.NDArray[np.uint64] = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
+        for content, bit in zip((self.padded, *self.rows), (SCALE_PADDED, *SCALE_ROWS), strict=True):
+            scale = scale | np.where(labels & content, bit, NO_LABELS)
         return scale
 
     def names(self, labels: np.uint64) -> tuple[str, ...]:

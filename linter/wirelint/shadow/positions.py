@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wirelint.shadow.labels import NO_LABELS
+from wirelint.shadow.labels import NO_LABELS, SCALE_ROWS
 from wirelint.shadow.scenario import Scenario, Sequence
 from wirelint.shadow.value import Array, Shadow, present
 
-__all__ = ["Axis", "at_real_positions", "axes_over_positions", "batch_axis", "position_axis", "reaches_real", "rows_mixed"]
+__all__ = [
+    "Axis",
+    "at_real_positions",
+    "axes_over_positions",
+    "batch_axis",
+    "position_axis",
+    "reaches_real",
+    "rows_mixed",
+    "rows_share_scale",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +154,30 @@ def rows_mixed(shadow: Shadow, scenario: Scenario, row_axis: int | None) -> np.u
     content = ~_about_rows(scenario)
     if scenario.batch < 2:
         return NO_LABELS
+    first, rest = _by_row(shadow, row_axis)
     if row_axis is None:
-        every: np.uint64 = present(shadow.labels) & content
-        both: np.uint64 = every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
-        return both
-    wide: Array = np.moveaxis(shadow.spread([row_axis]).labels, row_axis, 0)
-    first, rest = present(wide[:1]), present(wide[1:])
+        every = first & content
+        return every if every & layout.rows[0] and every & layout.rows[1] else NO_LABELS
     # Labels that an input without a batch axis brings to every row are no mixing.
     foreign: np.uint64 = ((first & layout.rows[1]) | (rest & layout.rows[0])) & content & ~_shared(scenario)
     return foreign
+
+
+def rows_share_scale(shadow: Shadow, row_axis: int | None) -> bool:
+    """The scale of a dynamic quantiser was taken over row 0 and other rows; over any rows when no axis runs over them."""
+    first, rest = _by_row(shadow, row_axis)
+    if row_axis is None:
+        return bool(first & SCALE_ROWS[0]) and bool(first & SCALE_ROWS[1])
+    return bool(first & SCALE_ROWS[1]) or bool(rest & SCALE_ROWS[0])
+
+
+def _by_row(shadow: Shadow, row_axis: int | None) -> tuple[np.uint64, np.uint64]:
+    """The labels of row 0 and of all other rows; of all elements, twice, when no axis runs over rows."""
+    if row_axis is None:
+        every = present(shadow.labels)
+        return every, every
+    wide: Array = np.moveaxis(shadow.spread([row_axis]).labels, row_axis, 0)
+    return present(wide[:1]), present(wide[1:])
 
 
 def _about_rows(scenario: Scenario) -> np.uint64:

@@ -104,9 +104,9 @@ def dynamic_quantize(op: Op, operands: Sequence[Shadow | None], context: Context
     The zero point is not known; codes are given relative to it, so that zero stays exactly zero.
     """
     x = given(operands[0])
-    scale_labels = context.layout.as_scale(x.every_label())
+    scale_labels = context.layout.as_scale(np.asarray(x.every_label()))
     zero = x.zero()
-    labels = x.labels | scale_labels
+    labels = np.asarray(x.labels | scale_labels)
     codes = Shadow(x.shape, DType.U8, labels)
     if zero is not None:
         codes = Shadow.partly(x.shape, DType.U8, labels, np.zeros(zero.shape, dtype=np.uint8), zero, labels)

@@ -13,6 +13,7 @@ from wirelint.graph import Op
 from wirelint.shadow.labels import LENGTH, NO_LABELS, SHIFTED
 from wirelint.shadow.transfer.elementwise import given, infected
 from wirelint.shadow.transfer.movement import axis_of, constant_ints, dynamic_labels
+from wirelint.shadow.transfer.ranges import is_quantiser_range
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import HUGE, Array, ExecutionError, Shadow, join
 
@@ -86,6 +87,11 @@ def _certain_extreme(kind: str, x: Shadow, value: Array, extreme: Array, axes: t
     return join(marks, axes)
 
 
+def _as_scale(x: Shadow, context: Context) -> Shadow:
+    anchor = None if x.anchor is None else context.layout.as_scale(x.anchor)
+    return Shadow(x.shape, x.dtype, context.layout.as_scale(x.labels), x.value, x.exact, anchor)
+
+
 @transfer(*_REDUCERS)
 def reduce_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     x = given(operands[0])
@@ -100,6 +106,8 @@ def reduce_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     made = reduce_over(op.kind, x, axes).joined(dynamic_labels(listed))
     if op.kind == "ReduceMean" and context.length is not None and any(x.shape[axis] == context.length for axis in axes):
         made = made.joined(LENGTH)
+    if made.labels.any() and is_quantiser_range(op):
+        made = _as_scale(made, context)
     return [made if op.attrs.get("keepdims", 1) else without_axes(made, axes)]
 
 
