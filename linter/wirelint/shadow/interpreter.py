@@ -17,6 +17,7 @@ from wirelint.graph import Graph, Op, Value
 from wirelint.ops import VOCABULARY, Family, family
 from wirelint.shadow.labels import UNMODELLED, Layout
 from wirelint.shadow.transfer import REGISTRY, Context
+from wirelint.shadow.transfer.elementwise import either
 from wirelint.shadow.value import HUGE, DataDependentError, ExecutionError, Shadow, present
 
 __all__ = ["BudgetError", "Constants", "Run", "Stop", "run"]
@@ -159,8 +160,16 @@ class _Machine:
             raise BudgetError
 
     def observe(self, name: str, shadow: Shadow) -> None:
-        if self.current is not None:
-            self.result.observed.setdefault(self.current, {})[name] = shadow
+        """Keeps what is seen inside the current operator; what the iterations of a loop show is joined, so that one in which
+        padding is heard counts.  Of shapes that change from one to the next, the last is kept.
+        """
+        if self.current is None:
+            return
+        seen = self.result.observed.setdefault(self.current, {})
+        before = seen.get(name) if self.depth else None
+        if before is not None and before.shape == shadow.shape and before.dtype is shadow.dtype:
+            shadow = either(before, shadow)
+        seen[name] = shadow
 
     def lookup(self, value: Value) -> Shadow:
         made = self.result.values.get(value)

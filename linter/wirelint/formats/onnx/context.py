@@ -16,7 +16,7 @@ import numpy.typing as npt
 from wirelint.dtypes import DType
 from wirelint.errors import ModelFileError
 from wirelint.formats.onnx.infer import infer_dtypes, infer_rank
-from wirelint.graph import Graph, Op, Origin, Tensor, Value
+from wirelint.graph import Dim, Graph, Op, Origin, Tensor, Value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +28,10 @@ __all__ = ["Bodies", "Builder", "Node"]
 _Default = TypeVar("_Default")
 
 
+TensorType = tuple[DType, tuple[Dim, ...] | None]
+"""Element type and shape, each as far as it is known."""
+
+
 class Bodies(Protocol):
     """Reads what hangs on a node: tensors and subgraphs."""
 
@@ -35,7 +39,7 @@ class Bodies(Protocol):
 
     def sparse_tensor(self, proto: SparseTensorProto) -> Tensor: ...
 
-    def subgraph(self, proto: GraphProto, node: Node) -> Graph: ...
+    def subgraph(self, proto: GraphProto, node: Node, given: Sequence[TensorType]) -> Graph: ...
 
 
 class Builder:
@@ -172,15 +176,19 @@ class Node:
             return self._bodies.sparse_tensor(attribute.sparse_tensor)
         return self._bodies.tensor(self._typed(name, "t", 4).t)
 
-    def body(self, name: str) -> Graph:
+    def body(self, name: str, given: Sequence[TensorType] = ()) -> Graph:
         """The subgraph in an attribute.
+
+        Args:
+            name: of the attribute.
+            given: types of what the subgraph's inputs are fed, for inputs that declare none: in a subgraph they need not.
 
         Raises:
             ModelFileError: the attribute is missing, or its graph is invalid.
         """
         if name not in self._attributes:
             raise self.fault(f"lacks its subgraph {name!r}")
-        return self._bodies.subgraph(self._typed(name, "g", 5).g, self)
+        return self._bodies.subgraph(self._typed(name, "g", 5).g, self, given)
 
     def _typed(self, name: str, field: str, number: int) -> AttributeProto:
         attribute = self._attributes[name]

@@ -9,9 +9,12 @@ from wirelint.formats.onnx.registry import lower
 from wirelint.graph import Graph, Tensor, Value
 
 if TYPE_CHECKING:
-    from wirelint.formats.onnx.context import Node
+    from wirelint.formats.onnx.context import Node, TensorType
 
 __all__: list[str] = []
+
+_NUMBER: TensorType = (DType.I64, ())
+_TRUTH: TensorType = (DType.BOOL, ())
 
 
 @lower("If")
@@ -30,7 +33,8 @@ def _if(node: Node) -> None:
 def _loop(node: Node) -> None:
     """Scan outputs are stacked along a new first axis."""
     carried = max(len(node.inputs) - 2, 0)
-    body = node.body("body")
+    # A state may change its shape from one iteration to the next.
+    body = node.body("body", [_NUMBER, _TRUTH, *((dtype, None) for dtype, _ in map(_type, node.inputs[2:]))])
     if len(body.inputs) != carried + 2 or len(body.outputs) != len(node.outputs) + 1 or len(node.outputs) < carried:
         raise node.fault(f"carries {carried} states, its body takes {len(body.inputs)} and yields {len(body.outputs)} values")
     _take_types(node.outputs, body.outputs[1:])
@@ -45,13 +49,15 @@ def _scan(node: Node) -> None:
         return
     scanned = node.integer("num_scan_inputs", 0)
     carried = len(node.inputs) - scanned
-    body = node.body("body")
+    input_axes = node.integers("scan_input_axes", (0,) * scanned)
+    slices = [_slice(operand, axis) for operand, axis in zip(node.inputs[max(carried, 0) :], input_axes, strict=False)]
+    body = node.body("body", [*map(_type, node.inputs[: max(carried, 0)]), *slices])
     _check_scan(node, body, carried, len(node.inputs))
     _take_types(node.outputs, body.outputs)
     stacked = len(node.outputs) - carried
     attrs = _loop_attributes(
         carried,
-        node.integers("scan_input_axes", (0,) * scanned),
+        input_axes,
         node.integers("scan_input_directions", (0,) * scanned),
         node.integers("scan_output_axes", (0,) * stacked),
         node.integers("scan_output_directions", (0,) * stacked),
@@ -71,7 +77,8 @@ def _batched_scan(node: Node) -> None:
     scanned = node.integer("num_scan_inputs", 0)
     operands = node.inputs[1:]
     carried = len(operands) - scanned
-    body = node.body("body")
+    rows_of = [_slice(operand, 0) for operand in operands]
+    body = node.body("body", [*rows_of[: max(carried, 0)], *(_sliced(row, 0) for row in rows_of[max(carried, 0) :])])
     _check_scan(node, body, carried, len(operands))
     if node.operand(0) is not None:
         node.emit("Opaque", node.inputs)
@@ -87,6 +94,23 @@ def _batched_scan(node: Node) -> None:
     count = len(node.outputs)
     attrs = _loop_attributes(0, (0,) * len(rows), (0,) * len(rows), (0,) * count, (0,) * count)
     node.emit("Loop", [None, None, *operands], bodies={"body": outer}, **attrs)
+
+
+def _type(value: Value | None) -> TensorType:
+    return (DType.UNKNOWN, None) if value is None else (value.dtype, value.shape)
+
+
+def _slice(value: Value | None, axis: int) -> TensorType:
+    """The type of what one iteration reads of a scan input."""
+    return _sliced(_type(value), axis)
+
+
+def _sliced(whole: TensorType, axis: int) -> TensorType:
+    dtype, shape = whole
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return dtype, None
+    at = axis % len(shape)
+    return dtype, shape[:at] + shape[at + 1 :]
 
 
 def _loop_attributes(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ValueInfoProto,
     )
 
+    from wirelint.formats.onnx.context import TensorType
     from wirelint.formats.onnx.tensors import TensorReader
 
 __all__ = ["GraphReader", "opset_versions"]
@@ -155,11 +156,14 @@ class GraphReader:
 
     # -- graphs --------------------------------------------------------------------------------------------------------
 
-    def _graph(self, proto: GraphProto, scope: _Scope) -> Graph:
+    def _graph(self, proto: GraphProto, scope: _Scope, given: Sequence[TensorType] = ()) -> Graph:
         scope.infos = {info.name: info for infos in (proto.value_info, proto.output) for info in infos}
         initializers = {tensor.name: self.tensors.read(tensor) for tensor in proto.initializer}
         initializers.update((sparse.values.name, self.tensors.read_sparse(sparse)) for sparse in proto.sparse_initializer)
         inputs = self._inputs(proto, scope, initializers)
+        for value, (dtype, shape) in zip(inputs, given, strict=False):
+            value.dtype = dtype if value.dtype is DType.UNKNOWN else value.dtype
+            value.shape = shape if value.shape is None else value.shape
         for name, tensor in initializers.items():
             if name not in scope.values:
                 value = _named(name, tensor.dtype, tensor.shape, tensor)
@@ -255,8 +259,8 @@ class GraphReader:
         scope.values[name] = value
         return value
 
-    def subgraph(self, proto: GraphProto, scope: _Scope, name: str) -> Graph:
-        """A subgraph that sees the values of ``scope``."""
+    def subgraph(self, proto: GraphProto, scope: _Scope, name: str, given: Sequence[TensorType]) -> Graph:
+        """A subgraph that sees the values of ``scope`` and whose inputs are fed values of the types in ``given``."""
         inner = _Scope(
             outer=scope,
             names=(*scope.names, name),
@@ -264,7 +268,7 @@ class GraphReader:
             arguments=scope.arguments,
             depth=self._deeper(scope),
         )
-        return self._graph(proto, inner)
+        return self._graph(proto, inner, given)
 
     def _deeper(self, scope: _Scope) -> int:
         if scope.depth >= _MAX_NESTING:
@@ -320,8 +324,8 @@ class _Bodies:
     def sparse_tensor(self, proto: SparseTensorProto) -> Tensor:
         return self.reader.tensors.read_sparse(proto)
 
-    def subgraph(self, proto: GraphProto, node: Node) -> Graph:
-        return self.reader.subgraph(proto, self.scope, node.origin.name or node.origin.op_type)
+    def subgraph(self, proto: GraphProto, node: Node, given: Sequence[TensorType]) -> Graph:
+        return self.reader.subgraph(proto, self.scope, node.origin.name or node.origin.op_type, given)
 
 
 def _resolved(

@@ -10,7 +10,7 @@ import numpy as np
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Op
 from wirelint.shadow.labels import NO_LABELS, UNMODELLED
-from wirelint.shadow.transfer.elementwise import center, given
+from wirelint.shadow.transfer.elementwise import center, either, given
 from wirelint.shadow.transfer.movement import axis_of, concatenate, constant_ints, cut, dynamic_labels, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, join, present
@@ -25,25 +25,6 @@ _ENDLESS = 1 << 62
 
 _PATIENCE = 8
 """Rounds after which the labels of all elements of all states are taken together, so that they soon stop changing."""
-
-
-def _either(x: Shadow, y: Shadow) -> Shadow:
-    """One or the other: an element's value is known where both know the same one.
-
-    Raises:
-        DataDependentError: their shapes or types differ.
-    """
-    if x.shape != y.shape or x.dtype is not y.dtype:
-        raise DataDependentError(f"the shape depends on data: {x.shape} or {y.shape}")
-    labels = x.labels | y.labels
-    if x.value is None or y.value is None:
-        return Shadow(x.shape, x.dtype, labels)
-    (xv, xe, xa), (yv, ye, ya) = center(x, x.rank), center(y, x.rank)
-    same = xv == yv
-    if x.dtype.is_float:
-        same = same | (np.isnan(xv) & np.isnan(yv))
-    sure = xe & ye & same
-    return Shadow.partly(x.shape, x.dtype, labels, np.where(sure, xv, np.zeros_like(xv)), sure, xa | ya)
 
 
 def _truth(condition: Shadow) -> bool | None:
@@ -75,7 +56,7 @@ def branch(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
         raise failed or ExecutionError("a branch is missing")
     if failed is not None:
         return [made.without_value().joined(marks | UNMODELLED) for made in found[0]]
-    return [_either(one, other).joined(marks) for one, other in zip(*found, strict=True)]
+    return [either(one, other).joined(marks) for one, other in zip(*found, strict=True)]
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
@@ -246,11 +227,11 @@ def _settled(arranged: _Loop, context: Context) -> list[Shadow]:
     while True:
         outputs = context.run_body(arranged.body, [*arranged.head(None, goes_on), *states, *arranged.any_slices()])
         made = [
-            after.without_value() if initial is None else _either(before, after)
+            after.without_value() if initial is None else either(before, after)
             for initial, before, after in zip(arranged.initial, states, outputs[1 : 1 + len(states)], strict=True)
         ]
         marks |= dynamic_labels(outputs[0])
-        onward = _either(goes_on, reshape(outputs[0], goes_on.shape))
+        onward = either(goes_on, reshape(outputs[0], goes_on.shape))
         rounds += 1
         if rounds > _PATIENCE:
             made = _levelled(made)
@@ -272,10 +253,14 @@ def _levelled(states: Sequence[Shadow]) -> list[Shadow]:
 
 
 def _alike(x: Shadow, y: Shadow) -> bool:
-    """The same labels, and values known for the same elements."""
+    """The same labels, and the same values, known for the same elements."""
     if x.shape != y.shape or not bool((x.labels == y.labels).all()):
         return False
-    return bool(np.all(center(x, x.rank)[1] == center(y, y.rank)[1]))
+    (xv, xe, _), (yv, ye, _) = center(x, x.rank), center(y, y.rank)
+    same = xv == yv
+    if x.dtype.is_float:
+        same = same | (np.isnan(xv) & np.isnan(yv))
+    return bool(np.all(same)) and bool(np.all(xe == ye))
 
 
 def _repeated(x: Shadow, arranged: _Loop, at: int) -> Shadow:

@@ -13,7 +13,7 @@ from wirelint.shadow.labels import LENGTH
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import HUGE, Array, DataDependentError, ExecutionError, Shadow, bounded
 
-__all__ = ["broadcast_shape", "center", "combine", "convert", "given", "infected", "lift", "multiply", "select"]
+__all__ = ["broadcast_shape", "center", "combine", "convert", "either", "given", "infected", "lift", "multiply", "select"]
 
 _Numbers = Callable[..., Any]
 
@@ -238,6 +238,24 @@ def select(condition: Shadow, x: Shadow, y: Shadow) -> Shadow:
     value = np.where(sure, np.where(holds, xv, yv), _typed(0, x.dtype))
     exact = sure & np.where(holds, xe, ye)
     return Shadow.partly(shape, x.dtype, labels, value, exact, np.where(sure, anchor | np.where(holds, xa, ya), marks))
+
+
+def either(x: Shadow, y: Shadow) -> Shadow:
+    """One or the other: an element's value is known, or known approximately, where both know the same one.
+
+    Raises:
+        DataDependentError: their shapes or types differ.
+    """
+    if x.shape != y.shape or x.dtype is not y.dtype:
+        raise DataDependentError(f"the shape depends on data: {x.shape} or {y.shape}")
+    labels = x.labels | y.labels
+    if x.value is None or y.value is None:
+        return Shadow(x.shape, x.dtype, labels)
+    (xv, xe, xa), (yv, ye, ya) = center(x, x.rank), center(y, x.rank)
+    same = xv == yv
+    if x.dtype.is_float:
+        same = same | (np.isnan(xv) & np.isnan(yv))
+    return Shadow.partly(x.shape, x.dtype, labels, np.where(same, xv, np.zeros_like(xv)), xe & ye & same, xa | ya)
 
 
 # The magnitudes that every variant of a narrow float type rounds to the same number (ONNX "Float stored in 8 bits").
