@@ -69,9 +69,7 @@ def looped(*, typed: bool):
         helper.make_tensor_value_info("h", TensorProto.FLOAT, None),
     ]
     places = declared if typed else [*declared[:2], untyped("h")]  # ONNX Runtime insists on the iteration number's
-    body = helper.make_graph(
-        [*inner, *ATTEND, node("Identity", "c", "on")], "body", places, [untyped("on"), untyped("after")]
-    )
+    body = helper.make_graph([*inner, *ATTEND, node("Identity", "c", "on")], "body", places, [untyped("on"), untyped("after")])
     return helper.make_node("Loop", ["trips", "go", "embedded"], ["y"], body=body)
 
 
