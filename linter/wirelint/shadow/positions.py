@@ -190,9 +190,12 @@ def _about_rows(scenario: Scenario) -> np.uint64:
 
 
 def _shared(scenario: Scenario) -> np.uint64:
-    """Labels of inputs that have no batch axis: every row may carry them."""
+    """Labels of inputs that have no batch axis: every row may carry them, unless the rows stand along another one."""
     shared: np.uint64 = NO_LABELS
     for value, shadow in scenario.bindings.items():
         if not (value.shape is not None and scenario.batch in shadow.shape[:2]):
             shared |= present(shadow.labels)
+    for sequence in scenario.sequences:
+        if sequence.packed:
+            shared &= ~sequence.part.every
     return shared

@@ -64,6 +64,7 @@ class Sequence:
         part: its labels.
         past: cached positions that stand before it wherever keys are joined with a cache.
         static: the length is declared as a number.
+        packed: the input has one axis, along which the rows stand one behind the other, unpadded.
         frames: for each length to which convolutions bring it down, which frames of each row are real; filled in after a run.
     """
 
@@ -73,6 +74,7 @@ class Sequence:
     part: Part
     past: int = 0
     static: bool = False
+    packed: bool = False
     frames: dict[int, Array] = field(default_factory=dict)
 
     def real_of(self, row: int, length: int) -> Array | None:
@@ -251,9 +253,12 @@ def build(
     scenario.batch = rows
     cached = shapes.past(resolved)
     has_pixel_mask = bool(trace.inputs_of("pixel_mask"))
+    bags = _bags(trace)
     for at in order:
         role = trace.roles[at].name
-        if role in PADDED_ROLES or (role == "pixels" and has_pixel_mask):
+        if bags and role in ("ids", "decoder_ids") and len(resolved[at]) == 1:
+            _packed(scenario, role, graph.inputs[at], resolved[at][0])
+        elif role in PADDED_ROLES or (role == "pixels" and has_pixel_mask):
             past = cached if role in ("ids", "decoder_ids") else 0
             _sequence(scenario, role, graph.inputs[at], resolved[at], shapes.axis(at), past, (counts or {}).get(role))
     if scenario.main is not None:
@@ -286,11 +291,16 @@ def _rank_of(role: str) -> int:
     return order.index(role) if role in order else len(order)
 
 
+def _bags(trace: Trace) -> list[int]:
+    """The inputs that say where the ids of each row begin, where those of all rows stand along one axis."""
+    return [at for at in trace.inputs_of("lengths") if any(use.use is Use.BAG for use in trace.observations.get(at, ()))]
+
+
 def _batch(graph: Graph, trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
     for at, role in enumerate(trace.roles):
         if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
             return shapes[at][1 if role.name == "features" and _time_first(graph.inputs[at], trace, at) else 0]
-    return sizes.batch
+    return next((shapes[at][0] for at in _bags(trace) if shapes[at]), sizes.batch)
 
 
 class _Shapes:
@@ -442,6 +452,15 @@ def _sequence(
     scenario.sequences.append(Sequence(role, length, real, scenario.layout.part(role, padded=True), past, static))
 
 
+def _packed(scenario: Scenario, role: str, value: Value, length: int) -> None:
+    """A sequence of all rows' positions, of which each row has its share."""
+    rows = scenario.batch
+    real = np.arange(length)[None, :] * rows // max(length, 1) == np.arange(rows)[:, None]
+    static = value.shape is not None and isinstance(value.shape[0], int)
+    part = scenario.layout.part(role, padded=True)
+    scenario.sequences.append(Sequence(role, length, real, part, static=static, packed=True))
+
+
 def _compared(trace: Trace) -> dict[str, int]:
     """The padding id and the end-of-text id, as far as the graph compares ids with constants.
 
@@ -492,6 +511,9 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
         grid[row] = np.where(sequence.real[row], part.real[side], part.padded[side])
     dims = [1] * len(shape)
     dims[axis] = length
+    if sequence.packed:
+        owners: Array = np.bitwise_or.reduce(np.where(sequence.real, grid, np.uint64(0)), axis=0)
+        return owners
     if len(shape) > 1 and axis != 0:
         dims[0] = rows
         return grid.reshape(dims)
@@ -539,6 +561,9 @@ def _bind(
     if role == "cache_position":
         start = scenario.main.past if scenario.main is not None else 0
         return Shadow.known(np.arange(start, start + shape[0]), dtype, _shared_labels(part, shape))
+    if role == "lengths" and at in _bags(trace) and scenario.main is not None and scenario.main.packed:
+        starts = np.resize([int(np.argmax(row)) for row in scenario.main.real], shape)
+        return Shadow.known(starts.astype(dtype.numpy), dtype, labels)
     if role == "lengths" and not dtype.is_float and scenario.main is not None and shape:
         counts = scenario.main.real.sum(axis=1) + scenario.main.past
         grid = np.broadcast_to(np.resize(counts, shape[0]).reshape((shape[0],) + (1,) * (len(shape) - 1)), shape)
@@ -594,7 +619,7 @@ def _ids(
     dims[axis] = sequence.length
     if len(shape) > 1:
         dims[0] = len(grid)
-    held = grid if len(shape) > 1 else grid[:1]
+    held = np.where(sequence.real, grid, 0).sum(axis=0)[None] if sequence.packed else grid if len(shape) > 1 else grid[:1]
     return Shadow.known(
         np.broadcast_to(held.reshape(dims), shape).astype(dtype.numpy), dtype, _sequence_labels(sequence, shape, axis)
     )

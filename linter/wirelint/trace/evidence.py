@@ -36,6 +36,7 @@ class Use(enum.Enum):
     WRITE = "says where values are written"
     BRANCH = "chooses a branch"
     BOUND = "bounds a slice, a range or a shape"
+    BAG = "says where the numbers of each row begin among those of all rows"
     COMPARE = "is compared with a constant"
     COUNT = "is counted up along an axis"
     TEXT = "is text"
@@ -255,6 +256,8 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
             number = _number(constant)
             if state.linear and number is not None:
                 note(state.linear, Use.COMPARE, op, number=number)
+    elif kind == "EmbeddingBag":
+        note(operands[2].derived if len(operands) > 2 else 0, Use.BAG, op, slot=2)
     elif group is Family.SCATTER:
         note(operands[1].derived if len(operands) > 1 else 0, Use.WRITE, op, slot=1)
     elif group is Family.SCAN:
@@ -264,6 +267,8 @@ def _at_operator(op: Op, flow: Flow, note: object) -> None:
     elif kind == "Range" or (group is Family.MOVE and kind not in ("Identity", "Concat", "Cast")):
         for slot, state in enumerate(operands if kind == "Range" else operands[1:]):
             note(state.derived, Use.BOUND, op, slot=slot)
+        if kind == "Slice" and len(operands) > 1 and op.inputs[0] is not None and not op.inputs[0].dtype.is_float:
+            note(operands[1].derived if first.linear & ~operands[1].derived else 0, Use.BAG, op, slot=1)
     elif group is Family.OPAQUE and op.inputs and op.inputs[0] is not None and op.inputs[0].dtype is DType.STRING:
         note(first.reach, Use.TEXT, op)
 

@@ -318,6 +318,8 @@ class _Decision:
             self._give(at, "lengths", 0.7, "is compared with positions", weighs[0].op)
         elif self._uses(at, Use.BRANCH):
             self._give(at, "other", 0.95, "chooses a branch", self._uses(at, Use.BRANCH)[0].op)
+        elif rank == 1 and value.shape != (1,) and self._uses(at, Use.BAG):
+            self._give(at, "lengths", 0.85, Use.BAG.value, self._uses(at, Use.BAG)[0].op)
         elif self._uses(at, Use.BOUND):
             self._give(at, "other", 0.7, "bounds a slice, a range or a shape", self._uses(at, Use.BOUND)[0].op)
         elif angle or counts:

@@ -205,12 +205,13 @@ class Inputs:
             [number for number in range(low, max(min(rows - 1, low + 50_000), low + 1)) if number not in reserved] or [low]
         )
         moved, gaps = np.moveaxis(ids, axis, -1), np.moveaxis(padded, axis, -1)
-        for row in range(moved.shape[0] if moved.ndim > 1 else 1):
-            line, gap = (moved[row], gaps[row]) if moved.ndim > 1 else (moved, gaps)
+        packed = [sequence.real for sequence in batch.scenario.sequences if sequence.packed and moved.ndim == 1]
+        for row in range(moved.shape[0] if moved.ndim > 1 else len(packed[0]) if packed else 1):
+            line, gap = (moved[row], gaps[row]) if moved.ndim > 1 else (moved, ~packed[0][row] if packed else gaps)
             real = np.flatnonzero(~gap.reshape(-1, gap.shape[-1])[0])
             # The last real id stays: it may be the one that ends a text.
             line[..., real[:-1]] = self._real(at, row, content).choice(allowed, size=max(len(real) - 1, 0))
-            if content.padded:
+            if content.padded and not packed:
                 drawn = self._other(at, row, content).choice(allowed, size=gap.shape[-1])
                 line[...] = np.where(gap, drawn, line)
         return ids.astype(shadow.dtype.numpy)
