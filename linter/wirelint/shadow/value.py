@@ -156,13 +156,13 @@ class Shadow:
         """All values, spread to the shape; only for exact shadows."""
         if self.value is None or not self.is_exact:
             raise ValueError("the value is not known")
-        return np.broadcast_to(self.value, self.shape)
+        return spread(self.value, self.shape)
 
     def integers(self) -> list[int] | None:
         """All values as a flat list of Python integers, or None when they are not known."""
         if not self.is_exact or self.value is None or self.dtype is DType.STRING:
             return None
-        return [int(number) for number in np.broadcast_to(self.value, self.shape).ravel()]
+        return [int(number) for number in spread(self.value, self.shape).ravel().tolist()]
 
     # -- the same with other elements -----------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Shadow:
             target = list(array.shape)
             for axis in chosen:
                 target[axis] = self.shape[axis]
-            return np.broadcast_to(array, target)
+            return spread(array, target)
 
         return self.moved(self.shape, widen)
 
@@ -206,8 +206,9 @@ def present(labels: Array) -> np.uint64:
 
 
 def spread(array: Array, shape: Sequence[int]) -> Array:
-    """A compact array as a read-only view of full shape."""
-    return np.broadcast_to(array, tuple(shape))
+    """A compact array as a view of full shape, not to be written to."""
+    full = tuple(shape)
+    return array if array.shape == full else np.broadcast_to(array, full)
 
 
 def join(array: Array, axes: Sequence[int]) -> Array:

@@ -71,6 +71,8 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     Raises:
         ExecutionError: they don't broadcast; its sizes are the dimensions that stand against each other.
     """
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -87,7 +89,9 @@ def _bounded_together(operands: Sequence[Shadow]) -> None:
         DataDependentError: the result would be too large.
     """
     arrays = (array for operand in operands for array in (operand.labels, operand.value) if array is not None)
-    bounded(np.broadcast_shapes(*(array.shape for array in arrays if array.size > 1)))
+    wide = {array.shape for array in arrays if array.size > 1}
+    if len(wide) > 1:
+        bounded(np.broadcast_shapes(*wide))
 
 
 def lift(array: Array, rank: int) -> Array:

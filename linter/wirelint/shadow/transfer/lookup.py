@@ -23,7 +23,8 @@ def _wrapped(indices: Array, size: int) -> Array:
     A runtime refuses an index that is out of range; here ids are only representative, so it is no fault of the graph.
     """
     wide = indices.astype(np.int64)
-    return np.clip(np.where(wide < 0, wide + size, wide), 0, max(size - 1, 0))
+    counted: Array = np.where(wide < 0, wide + size, wide)
+    return np.minimum(np.maximum(counted, 0), max(size - 1, 0))
 
 
 def gather(x: Shadow, indices: Shadow, axis: int) -> Shadow:

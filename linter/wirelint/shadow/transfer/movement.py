@@ -13,7 +13,7 @@ from wirelint.graph import Op
 from wirelint.shadow.labels import LENGTH, NO_LABELS
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded, join, present
+from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded, join, present, spread
 
 __all__ = ["axis_of", "concatenate", "constant_ints", "cut", "dynamic_labels", "expand", "reshape", "split", "transpose"]
 
@@ -114,7 +114,7 @@ def reshape(x: Shadow, shape: Sequence[int]) -> Shadow:
                 for axis in before:
                     wide[axis] = x.shape[axis]
                 target += [shape[axis] for axis in after]
-        return np.broadcast_to(array, wide).reshape(target)
+        return spread(array, wide).reshape(target)
 
     return x.moved(shape, move)
 
@@ -168,17 +168,17 @@ def concatenate(parts: Sequence[Shadow], axis: int) -> Shadow:
     shape[axis] = sum(part.shape[axis] for part in parts)
 
     def glue(arrays: Sequence[Array]) -> Array:
-        wide = [max(array.shape[at] for array in arrays) for at in range(first.rank)]
+        if all(array.size == 1 for array in arrays) and len({array.item() for array in arrays}) == 1:
+            return arrays[0]
+        wide = [max(lengths) for lengths in zip(*(array.shape for array in arrays), strict=True)]
         bounded([*wide[:axis], shape[axis], *wide[axis + 1 :]])
         pieces = []
         for part, array in zip(parts, arrays, strict=True):
             wide[axis] = part.shape[axis]
-            pieces.append(np.broadcast_to(array, wide))
+            pieces.append(spread(array, wide))
         return np.concatenate(pieces, axis=axis)
 
-    marks = [part.labels for part in parts]
-    uniform = all(array.size == 1 for array in marks) and len({int(array.flat[0]) for array in marks}) == 1
-    labels = parts[0].labels if uniform else glue(marks)
+    labels = glue([part.labels for part in parts])
     if all(part.value is None for part in parts):
         return Shadow(tuple(shape), first.dtype, labels)
     dot = (1,) * first.rank
