@@ -595,9 +595,11 @@ class ModelFacts:
 
     @property
     def in_order(self) -> bool:
-        """Token-level inputs come in the order of the ``forward`` methods: ids, mask, segments, positions."""
+        """Token-level inputs come in the order of the ``forward`` methods: ids, mask, segments, positions; without ids there
+        is no such order.
+        """
         ranks = [_FED.index(role) for role in self.order]
-        return ranks == sorted(ranks)
+        return "ids" not in self.order or ranks == sorted(ranks)
 
     @property
     def all_constant(self) -> bool:

@@ -128,3 +128,48 @@ def test_lengths_of_a_recurrent_operator(tmp_path):
         {"words": table(50), "w": np.zeros((1, 12, 8), np.float32), "r": np.zeros((1, 12, 4), np.float32)},
     )
     assert roles(path) == ["ids", "lengths"]
+
+
+FEATURES = (TensorProto.FLOAT, ["batch", "length", 3])
+
+
+def with_features(sums) -> list:
+    """A table that is read at ``steps`` beside projected features; ``sums`` joins ``projected`` and ``row``."""
+    return [
+        helper.make_node("MatMul", ["states", "w"], ["projected"]),
+        helper.make_node("Gather", ["rows", "steps"], ["row"]),
+        *sums,
+        helper.make_node("MatMul", ["h", "wq"], ["q"]),
+        helper.make_node("Transpose", ["h"], ["k"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "k"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"]),
+        helper.make_node("MatMul", ["weights", "h"], ["y"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sums", "role"),
+    [
+        ([helper.make_node("Add", ["projected", "row"], ["h"])], "position"),
+        ([helper.make_node("Add", ["row", "projected"], ["h"])], "ids"),
+        ([helper.make_node("Concat", ["projected", "row"], ["h"], axis=1)], "ids"),
+        (
+            [
+                helper.make_node("Add", ["projected", "row"], ["s"]),
+                helper.make_node("MatMul", ["row", "wq"], ["m"]),
+                helper.make_node("Add", ["s", "m"], ["h"]),
+            ],
+            "ids",
+        ),
+    ],
+    ids=["added to features", "features are added to it", "beside features", "also projected"],
+)
+def test_time_steps_are_told_from_the_ids_of_a_text_with_features(tmp_path, sums, role):
+    """Decision transformers add the row of each time step to projected states; a text may have features added to its ids."""
+    path = small_graph(
+        tmp_path,
+        with_features(sums),
+        [("states", *FEATURES), ("steps", *TOKENS)],
+        {"rows": table(50), "w": np.ones((3, 8), np.float32), "wq": np.ones((8, 8), np.float32)},
+    )
+    assert roles(path) == ["features", role]

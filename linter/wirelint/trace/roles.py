@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Op, Value
+from wirelint.ops import Family, family
 from wirelint.trace.evidence import Observation, Observations, Use, observe
 from wirelint.trace.flow import Flow, trace_flow
 from wirelint.trace.sites import Lookup, Site, find_lookups, find_sites
@@ -155,6 +156,10 @@ class _Decision:
                     use.op,
                 )
                 left.remove(at)
+        if len(indexers) == 1 and left and self._follows_features(indexers[left[0]]) and not self._uses(left[0], Use.COMPARE):
+            use = indexers[left[0]][0]
+            text = f"indexes a table of {use.rows} rows, which are added to projected features"
+            self._give(left.pop(), "position", 0.85, text, use.op)
         groups: dict[int, list[int]] = {}
         for at in left:
             groups.setdefault(self._destination(indexers[at]), []).append(at)
@@ -172,6 +177,30 @@ class _Decision:
                         at, "position", 0.9, f"indexes a second table, of {use.rows} rows, summed with that of the ids", use.op
                     )
         return ids
+
+    def _follows_features(self, uses: Sequence[Observation]) -> bool:
+        """Rows of the table are everywhere the second term of a sum whose first one is projected from a sequence of features,
+        as decision transformers add their time steps.
+        """
+        sequences = sum(1 << at for at, value in enumerate(self.graph.inputs) if value.dtype.is_float and _rank(value) == 3)
+        frontier, seen = [value for entry in uses for value in entry.op.outputs], set[Value]()
+        sums = 0
+        while frontier and len(seen) < 64:
+            value = frontier.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            for consumer, slot in value.consumers:
+                if consumer.kind == "Add" and slot == 1:
+                    first = self.flow[consumer.inputs[0]]
+                    if not first.mixed or not first.reach & sequences or first.reach & ~sequences:
+                        return False
+                    sums += 1
+                elif family(consumer.kind) is Family.MOVE and slot == 0:
+                    frontier += consumer.outputs
+                else:
+                    return False
+        return sums > 0
 
     def _destination(self, uses: Sequence[Observation]) -> int:
         """Tables that are summed belong to one sequence: identified by the first hidden state that they reach."""
