@@ -173,3 +173,44 @@ def test_time_steps_are_told_from_the_ids_of_a_text_with_features(tmp_path, sums
         {"rows": table(50), "w": np.ones((3, 8), np.float32), "wq": np.ones((8, 8), np.float32)},
     )
     assert roles(path) == ["features", role]
+
+
+TRIANGLE = np.triu(np.full((6, 6), -1e9, np.float32), 1)
+
+
+@pytest.mark.parametrize(
+    ("bias", "last", "role"),
+    [("triangle", 8, "decoder_ids"), ("nothing", 50, "decoder_ids"), ("nothing", 8, "ids")],
+    ids=["hears no later token", "gives a number per token there is", "a query asks a passage"],
+)
+def test_who_asks_another_text_is_a_decoder_only_if_it_goes_forward(tmp_path, bias, last, role):
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "own"], ["h"]),
+            helper.make_node("Gather", ["words", "other"], ["e"]),
+            helper.make_node("MatMul", ["h", "w"], ["q"]),
+            helper.make_node("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
+            helper.make_node("MatMul", ["q", "k"], ["raw"]),
+            helper.make_node("Add", ["raw", bias], ["scores"]),
+            helper.make_node("Softmax", ["scores"], ["weights"]),
+            helper.make_node("MatMul", ["weights", "h"], ["told"]),
+            helper.make_node("MatMul", ["e", "w"], ["keys"]),
+            helper.make_node("Transpose", ["keys"], ["columns"], perm=[0, 2, 1]),
+            helper.make_node("MatMul", ["told", "columns"], ["asked"]),
+            helper.make_node("Softmax", ["asked"], ["shares"]),
+            helper.make_node("MatMul", ["shares", "keys"], ["answer"]),
+            helper.make_node("MatMul", ["answer", "head"], ["y"]),
+        ],
+        [("own", TensorProto.INT64, ["batch", 6]), ("other", TensorProto.INT64, ["batch", "length"])],
+        {
+            "words": table(50),
+            "w": np.ones((8, 8), np.float32),
+            "triangle": TRIANGLE,
+            "nothing": np.zeros(1, np.float32),
+            "head": np.ones((8, last), np.float32),
+        },
+    )
+    model = load(path)
+    model.graph.outputs[0].shape = ("batch", 6, last)
+    assert [entry.name for entry in trace(model.graph).roles] == [role, "ids"]

@@ -393,6 +393,8 @@ class _Decision:
                 others = [other for other in [*sources, *ids] if self._asks(site, at, other)]
                 # Two texts that ask each other are no encoder and decoder.
                 one_way = [other for other in others if (other, at) not in asks]
+                if one_way and not set(one_way) & set(sources) and not self._goes_forward(at):
+                    continue
                 if one_way or (site in cached_cross and self.flow[site.query].reach >> at & 1):
                     self.made[at].name = "decoder_ids"
                     self.made[at].reasons.insert(0, Reason("asks the keys of another sequence", "decoder_ids", site.op))
@@ -408,6 +410,35 @@ class _Decision:
             if own and len(own) == len(self.made[at].sites):
                 self.made[at].name = "decoder_mask"
                 self.made[at].reasons.insert(0, Reason("acts where the decoder attends to itself", "decoder_mask", own[0].op))
+
+    def _goes_forward(self, at: int) -> bool:
+        """The tokens of an input are generated one after the other: where they attend to themselves, something besides inputs
+        bars what comes later, or an output has one number for each token there is.  A query that asks a passage does neither.
+        """
+        rows = {use.rows for use in self._uses(at, Use.INDEX) if use.direct}
+        if any(value.shape and len(value.shape) == 3 and value.shape[-1] in rows for value in self.graph.outputs):
+            return True
+        own = [site for site in self.sites if self.flow[site.query].reach >> at & self.flow[site.key].reach >> at & 1]
+        return any(site.op.attrs.get("causal", "none") != "none" or any(map(self._by_order, site.terms)) for site in own)
+
+    def _by_order(self, term: Value) -> bool:
+        """A triangle, or a comparison of positions with positions, takes part in computing a term of the scores."""
+        frontier, seen = [term], set[Value]()
+        while frontier and len(seen) < 256:
+            value = frontier.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            op, shape = value.producer, None if value.constant is None else value.constant.shape
+            if shape and len(shape) > 1 and 1 < shape[-1] == shape[-2]:
+                return True
+            if op is None:
+                continue
+            ordered = op.kind in ("Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+            if op.kind == "Trilu" or (ordered and not any(self.flow[operand].reach for operand in op.inputs)):
+                return True
+            frontier += [operand for operand in op.inputs if operand is not None]
+        return False
 
     def _asks(self, site: Site, at: int, other: int) -> bool:
         """At this site the queries come from one input and the keys from another."""
