@@ -18,6 +18,7 @@ from wirelint.ops import VOCABULARY, Family, family
 from wirelint.shadow.labels import UNMODELLED, Layout
 from wirelint.shadow.transfer import REGISTRY, Context
 from wirelint.shadow.transfer.elementwise import either
+from wirelint.shadow.transfer.movement import expand
 from wirelint.shadow.value import HUGE, DataDependentError, ExecutionError, Shadow, present
 
 __all__ = ["BudgetError", "Constants", "Run", "Stop", "run"]
@@ -39,6 +40,7 @@ _DEEPEST = 48
 
 _SMALL = 1 << 16
 _LARGE = 1 << 24
+_LAYOUT_STEPS = 3  # a compressed weight is cast, reshaped and transposed
 _WEIGHTS = {Family.CONTRACT, Family.NORMALISE, Family.RECURRENT, Family.ATTENTION, Family.QUANTISE}
 
 
@@ -81,6 +83,17 @@ class Run:
     stop: Stop | None = None
 
 
+def _is_weight(value: Value) -> bool:
+    """Some operator multiplies with a constant or looks rows up in it, perhaps after a change of dtype or layout."""
+    frontier = [value]
+    for _ in range(_LAYOUT_STEPS):
+        uses = [use for held in frontier for use in held.consumers]
+        if any(family(op.kind) in _WEIGHTS or (family(op.kind) is Family.LOOKUP and not slot) for op, slot in uses):
+            return True
+        frontier = [made for op, slot in uses if family(op.kind) is Family.MOVE and not slot for made in op.outputs]
+    return False
+
+
 class Constants:
     """The shadows of a graph's constants, made once and shared by all runs.
 
@@ -108,10 +121,11 @@ class Constants:
             held = None  # reported as a problem of the file
         if held is None or tensor.dtype in (DType.STRING, DType.UNKNOWN) or held.dtype.kind == "c":
             return Shadow.unknown(tensor.shape, tensor.dtype)
+        if held.size > 1 and (held == held.flat[0]).all():
+            return expand(Shadow.known(held.reshape(-1)[:1], tensor.dtype), tensor.shape)
         if tensor.dtype.is_float and held.size > 1 and not self._resizes(value):
-            numbers = held.astype(np.float64)
             with np.errstate(all="ignore"):
-                telling = not (np.abs(numbers) < HUGE).all() or (numbers == numbers.flat[0]).all()
+                telling = not (np.abs(held.astype(np.float64)) < HUGE).all()
             if not telling:
                 return Shadow.unknown(tensor.shape, tensor.dtype)
         return Shadow.known(held, tensor.dtype)
@@ -135,7 +149,7 @@ class Constants:
             return 1 if narrow and rank >= 2 and not (rank == 4 and tensor.shape[-1] == tensor.shape[-2]) else _LARGE
         if rank < 2:
             return 1
-        if any(family(op.kind) in _WEIGHTS or (family(op.kind) is Family.LOOKUP and not slot) for op, slot in value.consumers):
+        if _is_weight(value):
             return 1
         return _LARGE if tensor.shape[-1] == tensor.shape[-2] else _SMALL
 
