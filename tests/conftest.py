@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 import yaml
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from wirelint.findings import ModelReport
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
+
+# How long an example takes says how busy the machine is; tests that are about time measure it themselves.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 @functools.cache

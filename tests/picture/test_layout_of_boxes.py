@@ -63,7 +63,8 @@ def test_lines_that_need_not_cross_do_not() -> None:
 
 def test_what_must_stand_last_does() -> None:
     placed = place([(50, 20)] * 4, [(0, 1), (1, 2)], last=[3])
-    assert placed.centres[3][1] == placed.centres[2][1]
+    assert placed.centres[3][1] > placed.centres[2][1]
+    assert placed.centres[3][0] == placed.centres[2][0]
 
 
 def test_a_circle_is_refused() -> None:

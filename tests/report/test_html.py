@@ -1,4 +1,4 @@
-"""The HTML report: one page that asks nothing of anybody, holds up against names, and fits every screen."""
+"""The HTML report: one page that asks nothing of anybody and holds up against names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import html.parser
 import itertools
 import json
 import re
-import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import onnx
@@ -23,7 +20,6 @@ from wirelint.picture import ladder, matrix
 from wirelint.report import RenderOptions, renderer
 
 SAMPLES = Path(__file__).parents[2] / "sample_models"
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 HOSTILE = "a\n</svg><script>alert(1)</script>\x1b[31m\"'&\u202e\ud800"
 PLACE = Place("softmax", "Softmax")
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -97,7 +93,7 @@ def test_the_page_can_be_read_aloud(sample_page: str) -> None:
     assert headings[0] == 1
     assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(headings))
     for tag, attrs in found.tags:
-        if tag == "svg":
+        if tag == "svg" and attrs.get("aria-hidden") != "true":
             assert attrs["role"] == "img"
             assert attrs["aria-labelledby"]
     captions = sum(tag == "caption" for tag, _ in found.tags)
@@ -197,38 +193,6 @@ def test_a_model_of_ten_thousand_nodes_makes_a_small_page(big_page: Path) -> Non
     said = " ".join(outline(text).said)
     assert "Softmax ×777" in said  # noqa: RUF001
     assert "Softmax ×3" in said  # noqa: RUF001
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-@pytest.mark.parametrize("width", [390, 800, 1600])
-@pytest.mark.parametrize("which", ["sample", "big"])
-def test_the_page_fits_the_screen(tmp_path: Path, sample_page: str, big_page: Path, which: str, width: int) -> None:
-    """The page is shown in a frame of a width, and asked whether anything sticks out of it."""
-    (tmp_path / "page.html").write_text(
-        sample_page if which == "sample" else big_page.read_text(encoding="utf-8"), encoding="utf-8"
-    )
-    (tmp_path / "frame.html").write_text(
-        f"""<iframe id=f src=page.html style="width:{width}px;height:900px;border:0"></iframe><pre id=said></pre>
-        <script>onload = () => {{ const page = f.contentDocument, root = page.documentElement;
-        page.querySelectorAll('details').forEach(part => part.open = true);
-        said.textContent = JSON.stringify({{width: root.clientWidth, content: root.scrollWidth, height: root.scrollHeight,
-        pictures: page.querySelectorAll('svg').length}}) }}</script>""",
-        encoding="utf-8",
-    )
-    start = time.perf_counter()
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
-    shown = subprocess.run(
-        [*command, f"--window-size={max(width, 500)},900", (tmp_path / "frame.html").as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
-    said = json.loads(re.search(r'id="said">(\{[^<]+\})', shown)[1])  # type: ignore[index]
-    assert said["content"] <= said["width"] <= width
-    assert said["pictures"] > 3
-    assert said["height"] < 60_000
-    assert time.perf_counter() - start < 60
 
 
 def test_model_explorer_keys_nodes_and_tensors_by_name() -> None:

@@ -17,7 +17,7 @@ __all__ = ["TIMES", "Box", "Drawing", "draw_chain", "draw_route", "folded"]
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LABEL, _LINE = 26, 36
-_DEEPEST = 16
+_DEEPEST, _DEEPEST_CHAIN = 16, 8
 _ROLES = {
     "input": "input",
     "operator": "step",
@@ -98,7 +98,7 @@ def draw_chain(steps: Sequence[str], title: str) -> Drawing:
         )
         note = ("padding gets through here",) if broken else ()
         boxes.append(Box(shown[0], (*shown[1], *note), style, broken, printable(step)))
-    return folded(Drawing(title, tuple(boxes), tuple((at, at + 1) for at in range(last))), _DEEPEST)
+    return folded(Drawing(title, tuple(boxes), tuple((at, at + 1) for at in range(last))), _DEEPEST_CHAIN)
 
 
 def _box(node: RouteNode) -> Box:

@@ -45,7 +45,7 @@ def place(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int]]
     Args:
         sizes: width and height of each box.
         edges: pairs of indices; acyclic.
-        last: boxes that stand in the lowest layer whatever leads to them.
+        last: boxes that stand in a layer of their own below all others, whatever leads to them.
 
     Raises:
         networkx.NetworkXUnfeasible: the edges run in a circle.
@@ -79,9 +79,9 @@ def _levels(count: int, edges: Sequence[tuple[int, int]], last: Sequence[int]) -
     for depth, generation in enumerate(nx.topological_generations(graph)):
         for at in generation:
             level[at] = depth
-    deepest = max(level, default=0)
+    lowest = max((level[at] for at in set(range(count)) - set(last)), default=-1) + 1
     for at in last:
-        level[at] = max(deepest, 1)
+        level[at] = lowest
     return level
 
 
@@ -105,8 +105,8 @@ def _across(
     """The horizontal place of each item: below the mean of what leads to it, as far as its neighbours leave room."""
     above, _ = _joined(chains)
     found: dict[_Item, float] = {}
-    for layer in order:
-        middle = 0.0
+    for above_it, layer in itertools.pairwise([[], *order]):
+        middle = _mean([found[item] for item in above_it], 0.0)
         wanted = []
         for item in layer:
             middle = _mean([found[other] for other in above.get(item, [])], middle)

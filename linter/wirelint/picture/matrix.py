@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.printable import printable
+from wirelint.picture.svg import framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wirelint.facts import SiteFacts
 
-__all__ = ["STYLE", "alike", "describe", "inline"]
+__all__ = ["STYLE", "alike", "cell", "describe", "inline"]
 
 STYLE = """
 .wl .heard { fill: var(--wl-heard, #2f6f4f); }
-.wl .deaf { fill: var(--wl-deaf, #e8ebef); }
+.wl .deaf { fill: var(--wl-deaf, #ffffff); stroke: var(--wl-line, #7d8797); stroke-width: .6; }
 .wl .leak { fill: var(--wl-leak, #d1242f); }
-.wl .idle { fill: var(--wl-idle, #b8c0ca); }
-.wl .pad { fill: var(--wl-pad, #d99a1c); }
+.wl .idle { fill: var(--wl-idle, #868f9d); }
+.wl .pad { fill: var(--wl-pad, #b87a00); }
 .wl .cross { stroke: #ffffff; stroke-width: 1.6; }
 """
 """Style of the cells: heard, not heard, a real query that hears padding, a padded query, the marks of padding."""
@@ -57,7 +57,7 @@ def inline(site: SiteFacts, key: str) -> str:
     """
     rows, columns = len(site.matrix), len(site.matrix[0])
     width, height = _EDGE + columns * _CELL + 2, _EDGE + rows * _CELL + 2
-    cells = "".join(_cell(at, to, kind) for at, to, kind in _cells(site))
+    cells = "".join(cell(_EDGE + to * _CELL, _EDGE + at * _CELL, kind) for at, to, kind in _cells(site))
     bars = "".join(
         f'<rect class="pad" x="{_EDGE + at * _CELL}" y="{_EDGE - 7}" width="{_CELL - _GAP}" height="4"/>'
         for at, mark in enumerate(site.padded_keys)
@@ -67,13 +67,11 @@ def inline(site: SiteFacts, key: str) -> str:
         for at, mark in enumerate(site.padded_queries)
         if mark == "#"
     )
-    return (
-        f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">'
-        f'<title id="{key}-t">{printable(describe(site))}</title>'
+    words = (
         f'<text class="small" x="{_EDGE}" y="10">keys</text>'
-        f'<text class="small" transform="translate(10 {_EDGE + 34}) rotate(-90)">queries</text>{bars}{cells}</svg>'
+        f'<text class="small" transform="translate(10 {_EDGE + 34}) rotate(-90)">queries</text>'
     )
+    return framed(f"{words}{bars}{cells}", width, height, describe(site), key)
 
 
 def _cells(site: SiteFacts) -> Iterator[tuple[int, int, str]]:
@@ -90,8 +88,9 @@ def _cells(site: SiteFacts) -> Iterator[tuple[int, int, str]]:
                 yield at, to, "leak" if padded_key else "heard"
 
 
-def _cell(at: int, to: int, kind: str) -> str:
-    x, y, size = _EDGE + to * _CELL, _EDGE + at * _CELL, _CELL - _GAP
-    cell = f'<rect class="{kind}" x="{x}" y="{y}" width="{size}" height="{size}" rx="2"/>'
+def cell(x: int, y: int, kind: str) -> str:
+    """One cell: ``heard``, ``deaf``, ``leak``, ``idle`` or ``pad``."""
+    size = _CELL - _GAP
+    drawn = f'<rect class="{kind}" x="{x}" y="{y}" width="{size}" height="{size}" rx="2"/>'
     # A cross besides the colour, for those who do not tell red from green.
-    return cell + (f'<path class="cross" d="M{x + 3} {y + 3}l6 6m0-6l-6 6"/>' if kind == "leak" else "")
+    return drawn + (f'<path class="cross" d="M{x + 3} {y + 3}l6 6m0-6l-6 6"/>' if kind == "leak" else "")

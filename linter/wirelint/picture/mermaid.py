@@ -14,7 +14,7 @@ __all__ = ["render"]
 
 _STYLES = {
     "input": "fill:#dbeafe,stroke:#3b82f6,color:#1b1f24",
-    "step": "fill:#f3f5f8,stroke:#8a94a3,color:#1b1f24",
+    "step": "fill:#f3f5f8,stroke:#7d8797,color:#1b1f24",
     "end": "fill:#dcfce7,stroke:#22a559,color:#1b1f24",
     "missing": "fill:#ffffff,stroke:#d1242f,stroke-dasharray:5 4,color:#1b1f24",
     "broken": "fill:#ffe4e2,stroke:#d1242f,stroke-width:3px,color:#1b1f24",

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from wirelint.picture.drawing import Box, Drawing
 
-__all__ = ["STYLE", "inline", "render"]
+__all__ = ["STYLE", "framed", "inline", "render"]
 
 STYLE = """
 .wl { font-family: ui-sans-serif, system-ui, -apple-system, "Segoe UI", sans-serif; font-size: 12px; }
 .wl text { fill: var(--wl-ink, #1b1f24); }
-.wl .box { fill: var(--wl-step, #f3f5f8); stroke: var(--wl-line, #8a94a3); }
+.wl .box { fill: var(--wl-step, #f3f5f8); stroke: var(--wl-line, #7d8797); }
 .wl .input .box { fill: var(--wl-input, #dbeafe); stroke: #3b82f6; }
 .wl .end .box { fill: var(--wl-end, #dcfce7); stroke: #22a559; }
 .wl .missing .box { fill: none; stroke-dasharray: 5 4; }
@@ -27,8 +27,8 @@ STYLE = """
 .wl .broken .note { fill: var(--wl-bad, #b3141f); font-weight: 600; }
 .wl .title { font-weight: 600; }
 .wl .small { font-size: 11px; fill: var(--wl-dim, #57606a); }
-.wl .edge { fill: none; stroke: var(--wl-line, #8a94a3); stroke-width: 1.4; }
-.wl .head { fill: var(--wl-line, #8a94a3); }
+.wl .edge { fill: none; stroke: var(--wl-line, #7d8797); stroke-width: 1.4; }
+.wl .head { fill: var(--wl-line, #7d8797); }
 """
 """Style of every picture; a page may set the colours by its own variables."""
 
@@ -42,6 +42,8 @@ _DARK = """
 _TITLE_WIDTH, _LINE_WIDTH = 7.4, 6.3
 _PAD, _ROW, _MARGIN = 12.0, 15.0, 8.0
 _NARROWEST = 96.0
+_LEAST = 0.85
+"""A picture in a page is not made smaller than this part of its size."""
 
 
 def render(drawing: Drawing) -> str:
@@ -68,9 +70,23 @@ def inline(drawing: Drawing, key: str) -> str:
     placed, sizes = _placed(drawing)
     width, height = placed.width + 2 * _MARGIN, placed.height + 2 * _MARGIN + (18 if drawing.left_out else 0)
     body = "".join(_body(drawing, placed, sizes, marker=f"{key}-head"))
+    return framed(body, width, height, drawing.described, key)
+
+
+def framed(body: str, width: float, height: float, described: str, key: str) -> str:
+    """An ``svg`` element around what is drawn.
+
+    Args:
+        body: elements of SVG.
+        width: of the picture, in pixels; where there is less room it shrinks a little, then scrolls.
+        height: of the picture, in pixels.
+        described: the picture in words.
+        key: an identifier that no other picture of the page has.
+    """
     return (
         f'<svg class="wl" role="img" aria-labelledby="{key}-t" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}"><title id="{key}-t">{_text(drawing.described)}</title>{body}</svg>'
+        f'style="min-width:{width * _LEAST:.0f}px" viewBox="0 0 {width:.0f} {height:.0f}">'
+        f'<title id="{key}-t">{_text(described)}</title>{body}</svg>'
     )
 
 

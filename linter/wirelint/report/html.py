@@ -11,10 +11,12 @@ from wirelint._version import __version__
 from wirelint.findings import Severity
 from wirelint.report.common import counted, describe, summary_line
 from wirelint.report.page.markup import badge, table, text
-from wirelint.report.page.model import section
+from wirelint.report.page.model import section, tallied
 from wirelint.report.page.style import style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirelint.findings import ModelReport, Report
     from wirelint.report.common import RenderOptions
 
@@ -28,13 +30,12 @@ def render(report: Report, options: RenderOptions) -> str:
     """A summary over all models, then each model with its findings and pictures."""
     del options  # the page folds what not everybody wants to see
     rules = {rule.id: rule for rule in report.rules}
-    sections = "".join(
-        section(model, rules, f"m{at}", opened=len(report.models) <= _UNFOLDED) for at, model in enumerate(report.models)
-    )
+    models = _worst_first(report.models)
+    sections = "".join(section(model, rules, f"m{at}", opened=len(models) <= _UNFOLDED) for at, model in enumerate(models))
     counts = report.counts()
     title = ", ".join(counted(number, severity.value) for severity, number in counts.items() if number) or "nothing found"
     said = summary_line(report) if report.models else "No model file among the paths."
-    summary = _summary(report) if len(report.models) > 1 else ""
+    summary = _summary(models) if len(models) > 1 else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -49,14 +50,22 @@ def render(report: Report, options: RenderOptions) -> str:
     )
 
 
-def _summary(report: Report) -> str:
-    rows = [_row(model, f"m{at}") for at, model in enumerate(report.models)]
-    head = ["model", "what", *(f"{severity.value}s" for severity in Severity), "padded right", "padded left", "rows"]
-    return f"<h2>Models</h2>{table(head, rows, 'All models')}"
+def _worst_first(models: Sequence[ModelReport]) -> list[ModelReport]:
+    """Those that could not be checked, then by how many errors, warnings and notes there are; else in the order given."""
+
+    def weight(model: ModelReport) -> list[int]:
+        counts = [sum(finding.severity is severity for finding in model.findings) for severity in Severity]
+        return [-bool(model.fault), *(-number for number in counts)]
+
+    return sorted(models, key=weight)
+
+
+def _summary(models: Sequence[ModelReport]) -> str:
+    rows = [_row(model, f"m{at}") for at, model in enumerate(models)]
+    return f"<h2>Models</h2>{table(['model', 'findings', 'padded right', 'padded left', 'rows'], rows, 'All models')}"
 
 
 def _row(model: ModelReport, key: str) -> list[str]:
-    counts = [sum(finding.severity is severity for finding in model.findings) for severity in Severity]
     facts = model.facts
     padding = {
         side: _worst([getattr(output.padding, side) for output in facts.outputs] if facts else [], ("leaks", "unknown", "safe"))
@@ -64,10 +73,9 @@ def _row(model: ModelReport, key: str) -> list[str]:
     }
     batch = _worst([output.batch for output in facts.outputs] if facts else [], ("mixes", "unknown", "independent"))
     return [
-        f'<a href="#{key}">{text(model.path)}</a>',
-        text((model.fault and "not checked") or describe(model)),
-        *(badge(severity.value, number) if number else "0" for severity, number in zip(Severity, counts, strict=True)),
-        *(badge(verdict, verdict) if verdict else "n/a" for verdict in (padding["right"], padding["left"], batch)),
+        f'<a href="#{key}">{text(model.path)}</a><br><span class="dim">{text(describe(model))}</span>',
+        tallied(model),
+        *(badge(verdict or "na", verdict or "n/a") for verdict in (padding["right"], padding["left"], batch)),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from wirelint.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["badge", "code", "details", "prose", "table", "text"]
+__all__ = ["badge", "code", "details", "prose", "reference", "scrolling", "table", "text"]
+
+_QUOTED = re.compile(r"`([^`]+)`")
 
 
 def text(content: object, limit: int | None = None) -> str:
@@ -41,10 +44,14 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> s
     titles = list(head)
     top = "".join(f'<th scope="col">{text(title)}</th>' for title in titles)
     body = "".join(f"<tr>{''.join(map(_cell, titles, row))}</tr>" for row in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table><caption>{text(caption)}</caption>'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    return scrolling(
+        f"<table><caption>{text(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>", caption
     )
+
+
+def scrolling(content: str, label: str) -> str:
+    """HTML that scrolls by itself when it is wide, by keyboard too."""
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="{text(label)}">{content}</div>'
 
 
 def _cell(title: str, cell: str) -> str:
@@ -60,8 +67,19 @@ def prose(content: str) -> str:
         if is_code:
             made.append(f"<pre>{text_lines(lines)}</pre>")
         else:
-            made += [f"<p>{text(line)}</p>" for line in lines]
+            made += [f"<p>{_marked(line)}</p>" for line in lines]
     return "".join(made)
+
+
+def _marked(line: str) -> str:
+    """A paragraph, with what stands between backticks as code."""
+    return _QUOTED.sub(r"<code>\1</code>", text(line))
+
+
+def reference(content: str) -> str:
+    """A reference of a rule; an address can be followed, and tells the site there nothing of where it was found."""
+    said = text(content)
+    return f'<a href="{said}" rel="noreferrer">{said}</a>' if content.startswith("https://") else said
 
 
 def text_lines(lines: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from wirelint.picture import ladder, matrix, svg
+from wirelint.picture import matrix, svg
 
 __all__ = ["style"]
 
@@ -12,4 +12,4 @@ __all__ = ["style"]
 def style() -> str:
     """The style sheet, that of the pictures included."""
     page = resources.files("wirelint.report.page").joinpath("page.css").read_text(encoding="utf-8")
-    return page + svg.STYLE + matrix.STYLE + ladder.STYLE
+    return page + svg.STYLE + matrix.STYLE
