@@ -16,8 +16,8 @@ import numpy as np
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Value
 from wirelint.shadow.interpreter import Run, run
-from wirelint.shadow.labels import SCALE_ROWS, UNMODELLED, Layout
-from wirelint.shadow.value import Shadow
+from wirelint.shadow.labels import ROUTED, SCALE_ROWS, UNSETTLED, Layout
+from wirelint.shadow.value import Shadow, present
 
 FIRST_BIT = 5
 BITS = 48
@@ -170,7 +170,12 @@ def shared(every: Sequence[Place], seed: int, joint: int) -> Iterator[list[list[
 
 
 def wrong_values(shadow: Shadow, truth: np.ndarray, noise: float) -> str:
-    """What a shadow says that the runtime's result contradicts; empty when nothing is."""
+    """What a shadow says that the runtime's result contradicts; empty when nothing is.
+
+    Rows of an unknown choice are all that might be chosen: they claim nothing about how many there are.
+    """
+    if present(shadow.labels) & ROUTED:
+        return ""
     if shadow.shape != truth.shape:
         return f"shape {shadow.shape} instead of {truth.shape}"
     if shadow.dtype.is_float and shadow.dtype.bits <= 8:
@@ -207,11 +212,11 @@ def unheard(shadow: Shadow, before: np.ndarray, after: np.ndarray, bits: np.uint
 
     A zero hides finite numbers only, so what became infinite or NaN is beyond the claim.
     """
-    if before.shape != after.shape:
+    if before.shape != after.shape or (present(shadow.labels) & ROUTED and shadow.shape != before.shape):
         return None
     labels = np.broadcast_to(shadow.labels, shadow.shape)
     lost = finite_places(before) & ~finite_places(after)
-    silent = moved(before, after, noise) & ~lost & ((labels & (bits | SCALE_ROWS[0] | UNMODELLED)) == 0)
+    silent = moved(before, after, noise) & ~lost & ((labels & (bits | SCALE_ROWS[0] | UNSETTLED)) == 0)
     return tuple(int(at) for at in np.argwhere(silent)[0]) if silent.any() else None
 
 

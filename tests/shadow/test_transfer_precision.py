@@ -10,7 +10,7 @@ import pytest
 from wirelint.dtypes import DType
 from wirelint.formats.onnx import read
 from wirelint.shadow.interpreter import run
-from wirelint.shadow.labels import UNMODELLED, Layout
+from wirelint.shadow.labels import ROUTED, SIGNATURE, UNMODELLED, Layout
 from wirelint.shadow.value import Shadow
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -341,7 +341,6 @@ def test_compress_by_a_known_mask(tmp_path):
 
 
 @pytest.mark.parametrize("text", [
-    "g (float[4] x) => (int64[1,K] y) { y = NonZero (x) }",
     "g (float[4] x) => (float[K] y) { y = Unique (x) }",
     "g (float[4] x) => (float[K] y) { c = Cast <to=9> (x)  y = Compress (x, c) }",
 ])  # fmt: skip
@@ -350,6 +349,15 @@ def test_how_many_elements_there_are_must_be_known(text, tmp_path):
     assert found.stop is not None
     assert "depends on data" in found.stop.reason
     assert not found.stop.refused
+
+
+def test_an_unknown_choice_is_every_element_and_settles_nothing(tmp_path):
+    start = Shadow.known(np.array([0, 1, 0, 1], np.float32), DType.F32, along_steps((4,)).labels)
+    unknown = Shadow(start.shape, start.dtype, start.labels, start.value, np.array([True, True, False, False]), start.labels)
+    (y,) = results("g (float[4] x) => (int64[1,K] y) { y = NonZero (x) }", tmp_path, x=unknown)
+    assert y.full_value().tolist() == [[1, 2, 3]]
+    assert ((y.labels & ROUTED) != 0).all()
+    assert hears(y.labels & ~(ROUTED | SIGNATURE)).ravel().tolist() == [{1}, {2}, {3}]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from wirelint.graph import Model, Op, Value
 from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
-from wirelint.shadow.labels import LENGTH, NO_LABELS, SCALE_PADDED, SHIFTED, UNMODELLED
+from wirelint.shadow.labels import LENGTH, NO_LABELS, SCALE_PADDED, SHIFTED, UNSETTLED
 from wirelint.shadow.positions import Axis, at_real_positions, batch_axis, position_axis, rows_mixed, rows_share_scale
 from wirelint.shadow.scenario import Scenario
 from wirelint.shadow.value import Shadow, present
@@ -38,7 +38,7 @@ def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> st
         return "unknown"
     found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))
     padded = bool(found & (scenario.layout.padded | SHIFTED | SCALE_PADDED))
-    if found & UNMODELLED:
+    if found & UNSETTLED:
         return "unknown"
     return "leaks" if padded else "safe"
 
@@ -48,7 +48,7 @@ def _batch_verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None)
         return "unknown"
     if scenario.batch < 2:
         return "independent"
-    if present(shadow.labels) & UNMODELLED:
+    if present(shadow.labels) & UNSETTLED:
         return "unknown"
     return "mixes" if rows_mixed(shadow, scenario, batch_axis(shadow.shape, scenario, axis)) else "independent"
 

@@ -15,7 +15,7 @@ from wirelint.dtypes import DType
 from wirelint.errors import ModelFileError
 from wirelint.graph import Graph, Op, Value
 from wirelint.ops import VOCABULARY, Family, family
-from wirelint.shadow.labels import UNMODELLED, Layout
+from wirelint.shadow.labels import COUNT, ROUTED, UNMODELLED, Layout
 from wirelint.shadow.transfer import REGISTRY, Context
 from wirelint.shadow.transfer.elementwise import either
 from wirelint.shadow.transfer.movement import expand
@@ -34,6 +34,8 @@ _MOST_AT_ONCE = 1 << 26
 
 _KEPT_BYTES = 160 << 20
 """Labels of intermediate values that are kept for the search of witnesses."""
+
+_ASSUMED = ROUTED | COUNT
 
 _DEEPEST = 48
 """Nested subgraphs."""
@@ -229,8 +231,10 @@ class _Machine:
                 made = function(op, operands, context)
             except DataDependentError as error:
                 made = self.opaque(op, operands, context, error.reason)
-            except ExecutionError:
-                raise
+            except ExecutionError as error:
+                if not any(operand is not None and present(operand.labels) & _ASSUMED for operand in operands):
+                    raise
+                made = self.opaque(op, operands, context, error.reason)  # the number of rows was a guess
             except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError, MemoryError) as error:
                 # A malformed operator must not bring the linter down; the verdict is then unknown, never safe.
                 made = self.opaque(op, operands, context, f"could not be executed on shadows ({type(error).__name__})")

@@ -13,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "COUNT",
     "LENGTH",
     "NO_LABELS",
+    "ROUTED",
     "SCALE_PADDED",
     "SCALE_ROWS",
     "SHIFTED",
+    "SIGNATURE",
     "UNMODELLED",
+    "UNSETTLED",
     "Layout",
     "Part",
 ]
@@ -35,6 +39,19 @@ SCALE_ROWS: Final = (np.uint64(1 << 3), np.uint64(1 << 4))
 SHIFTED: Final[np.uint64] = np.uint64(1 << 5)
 """A running sum went over padded positions that were recognised by their id: were they not padding, it would differ."""
 _FIRST_FREE: Final = 6
+_LAST_FREE: Final = 57
+
+# A NonZero of what is not known is run as if it chose every element that it might (routing to experts, above all).  Each
+# row of what is gathered with its result bears a signature, until it is written back to where it came from.
+_SIGNATURES: Final = 4
+SIGNATURE: Final[np.uint64] = np.uint64(((1 << _SIGNATURES) - 1) << 58)
+"""Tell the rows of one choice apart, and those of one choice from those of another."""
+ROUTED: Final[np.uint64] = np.uint64(1 << 62)
+"""Which row stands here depends on a choice that is not known."""
+COUNT: Final[np.uint64] = np.uint64(1 << 63)
+"""How many rows such a choice has was used in arithmetic (not merely as a shape)."""
+UNSETTLED: Final[np.uint64] = UNMODELLED | ROUTED | COUNT
+"""What makes a verdict unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +95,10 @@ class Layout:
         self.gaps = NO_LABELS
         self.rows = [NO_LABELS, NO_LABELS]
         self._to_structure: list[tuple[np.uint64, np.uint64]] = []
+        self._choices: set[bytes] = set()
 
     def _pair(self) -> tuple[np.uint64, np.uint64]:
-        if self._free > 62:
+        if self._free >= _LAST_FREE:
             raise ValueError("more kinds of input than labels")
         pair = (np.uint64(1 << self._free), np.uint64(1 << (self._free + 1)))
         self._free += 2
@@ -106,6 +124,24 @@ class Layout:
             self.parts[name] = Part(name, real, pads, gaps)
         return self.parts[name]
 
+    def choice(self, count: int) -> npt.NDArray[np.uint64]:
+        """Signatures for the rows of a choice among ``count`` elements: a sequence that no other choice of this run has.
+
+        Raises:
+            ValueError: there is none left, for a choice among very few.
+        """
+        for turn in range(8):
+            numbers = np.random.default_rng((len(self._choices), turn)).integers(1, 1 << _SIGNATURES, size=count)
+            made: npt.NDArray[np.uint64] = numbers.astype(np.uint64) << np.uint64(58)
+            if made.tobytes() not in self._choices:
+                self._choices.add(made.tobytes())
+                return made
+        raise ValueError("more choices than signatures")
+
+    def is_choice(self, labels: npt.NDArray[np.uint64]) -> bool:
+        """These are the labels of all rows of one choice, in its order."""
+        return (labels & SIGNATURE).astype(np.uint64).tobytes() in self._choices
+
     def as_structure(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """The labels of a truth value that was computed by looking at concrete ids.
 
@@ -121,7 +157,7 @@ class Layout:
 
     def as_scale(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """The labels of quantisation scales, each of which was taken over elements with these labels."""
-        scale: npt.NDArray[np.uint64] = labels & (UNMODELLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
+        scale: npt.NDArray[np.uint64] = labels & (UNSETTLED | SCALE_PADDED | SCALE_ROWS[0] | SCALE_ROWS[1])
         for content, bit in zip((self.padded, *self.rows), (SCALE_PADDED, *SCALE_ROWS), strict=True):
             scale = scale | np.where(labels & content, bit, NO_LABELS)
         return scale

@@ -9,7 +9,7 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Op
-from wirelint.shadow.labels import NO_LABELS, UNMODELLED
+from wirelint.shadow.labels import COUNT, NO_LABELS, UNMODELLED
 from wirelint.shadow.transfer.elementwise import center, either, given
 from wirelint.shadow.transfer.movement import axis_of, concatenate, constant_ints, cut, dynamic_labels, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
@@ -146,6 +146,8 @@ def _arranged(op: Op, operands: Sequence[Shadow | None]) -> _Loop:
         raise ExecutionError(
             f"a loop with {len(held)} operands, whose body has {len(body.inputs)} inputs and {len(body.outputs)} outputs"
         )
+    if count is not None and present(count.labels) & COUNT:
+        raise DataDependentError("the number of iterations of a loop depends on data")
     parts = [given(x) for x in scanned]
     axes, directions = _numbered(op, "scan_input_axes", len(parts)), _numbered(op, "scan_input_directions", len(parts))
     sliced = [(x, axis_of(axis, x.rank), bool(way)) for x, axis, way in zip(parts, axes, directions, strict=True)]

@@ -9,11 +9,11 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Op, Tensor
-from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.shadow.labels import COUNT, LENGTH, NO_LABELS, ROUTED
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.movement import axis_of, constant_ints, dynamic_labels
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded
+from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded, present
 
 __all__: list[str] = []
 
@@ -30,13 +30,16 @@ def shape_of(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         if context.length is not None
         else np.zeros(dims.shape, dtype=np.uint64)
     )
+    if present(x.labels) & ROUTED:
+        labels = labels | COUNT
     return [Shadow.known(dims, DType.I64, labels)]
 
 
 @transfer("Size")
 def size_of(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     x = given(operands[0])
-    return [Shadow.known(np.asarray(x.size), DType.I64, LENGTH if context.length in x.shape else NO_LABELS)]
+    labels = LENGTH if context.length in x.shape else NO_LABELS
+    return [Shadow.known(np.asarray(x.size), DType.I64, labels | COUNT if present(x.labels) & ROUTED else labels)]
 
 
 @transfer("Range")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wirelint.graph import Op
-from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.graph import Op, Value
+from wirelint.shadow.labels import COUNT, LENGTH, NO_LABELS, ROUTED
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, bounded, join, present, spread
@@ -34,12 +34,15 @@ def constant_ints(shadow: Shadow | None, what: str) -> list[int]:
 
 
 def dynamic_labels(*shadows: Shadow | None) -> np.uint64:
-    """The labels that shapes and bounds bring along: all of theirs but the padded length, which is no content."""
+    """The labels that shapes and bounds bring along: all of theirs but the padded length, which is no content.
+
+    What is sized by the number of rows of an unknown choice has rows of that choice.
+    """
     found: np.uint64 = NO_LABELS
     for shadow in shadows:
         if shadow is not None:
             found |= present(shadow.labels) & ~LENGTH
-    return found
+    return found & ~COUNT | ROUTED if found & COUNT else found
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -305,7 +308,8 @@ def concat(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[
     parts = [given(operand) for operand in operands]
     if not parts:
         raise ExecutionError("nothing to concatenate")
-    return [concatenate(parts, axis_of(op.attrs["axis"], parts[0].rank))]
+    made = concatenate(parts, axis_of(op.attrs["axis"], parts[0].rank))
+    return [made.joined(present(made.labels) & ROUTED)]  # what stands behind rows of an unknown choice has no known place
 
 
 @transfer("Split")
@@ -321,7 +325,27 @@ def split_op(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         part = -(-x.shape[axis] // count)
         lengths = [max(0, min(part, x.shape[axis] - part * at)) for at in range(count)]
     marks = dynamic_labels(*operands[1:])
+    if len(operands) > 1 and not marks and sum(lengths) == x.shape[axis] and _is_whole_choice(op.inputs[0], x, axis, context):
+        # As many elements are chosen as there are, or a runtime refuses: then it is known which ones.
+        x = Shadow.known(x.full_value(), x.dtype)
     return [part.joined(marks) for part in split(x, axis, lengths)]
+
+
+def _is_whole_choice(value: Value | None, x: Shadow, axis: int, context: Context) -> bool:
+    """``x`` holds the places of all elements that a NonZero might choose, along ``axis``."""
+    if not x.is_exact or not present(x.labels) & ROUTED:
+        return False
+    for _ in range(8):
+        op = None if value is None else value.producer
+        if op is None or op.kind == "NonZero":
+            break
+        if op.kind not in ("Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity"):
+            return False
+        value = op.inputs[0]
+    if op is None or op.kind != "NonZero":
+        return False
+    rows = np.moveaxis(x.spread([axis]).labels, axis, 0).reshape(x.shape[axis], -1)
+    return bool((rows == rows[:, :1]).all()) and context.layout.is_choice(rows[:, 0])
 
 
 def _bounds(start: int, stop: int, step: int, size: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Op
-from wirelint.shadow.labels import LENGTH, NO_LABELS
+from wirelint.shadow.labels import LENGTH, NO_LABELS, ROUTED, SIGNATURE
 from wirelint.shadow.transfer.elementwise import center, given
 from wirelint.shadow.transfer.movement import axis_of, constant_ints, dynamic_labels, expand, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
@@ -129,7 +129,34 @@ def _along(data: Shadow, indices: Shadow, updates: Shadow, axis: int, reduction:
     grid = list(np.indices(block, sparse=True))
     grid[axis] = picked
     at = tuple(np.broadcast_to(part, block) for part in grid)
+    named, written = indices.spread([axis]).labels, updates.spread([axis]).labels
+    if _by_choice(named, written, axis, context):
+        return _back(data, named | written, at, width)
     return _placed(data, updates, at, width, reduction).joined(marks)
+
+
+def _by_choice(indices: Array, updates: Array, axis: int, context: Context) -> bool:
+    """Labels of indices and updates say that both have all rows of one choice, in its order, along ``axis``."""
+    rows = []
+    for labels in (indices, updates):
+        lines = np.moveaxis(labels & (SIGNATURE | ROUTED), axis, 0).reshape(labels.shape[axis], -1)
+        if not (lines == lines[:, :1]).all() or not (lines & ROUTED).all():
+            return False
+        rows.append(lines[:, 0])
+    return rows[0].shape == rows[1].shape and bool((rows[0] == rows[1]).all()) and context.layout.is_choice(rows[0])
+
+
+def _back(data: Shadow, labels: Array, at: tuple[Array, ...], width: Sequence[int]) -> Shadow:
+    """``data`` where each chosen row may have been written back to its own place: no place hears of another's being chosen.
+
+    Args:
+        data: what is written into.
+        labels: those of each place's being chosen and of what is then written there, in the shape of updates.
+        at: as in :func:`_placed`.
+        width: likewise.
+    """
+    news = labels & ~(SIGNATURE | ROUTED | LENGTH)
+    return _placed(data.without_value(), Shadow(news.shape, data.dtype, news), at, width, "add")
 
 
 @transfer("ScatterElements")
@@ -195,4 +222,8 @@ def scatter_nd(op: Op, operands: Sequence[Shadow | None], context: Context) -> l
     marks = _within_reach(data, indices, picked)
     at = tuple(_counted(picked[..., column], data.shape[column]) for column in range(depth))
     context.charge(math.prod(width) + at[0].size * math.prod(width[depth:]))
+    if indices.rank == 2:
+        named, written = join(indices.spread().labels, [1])[:, 0], updates.spread([0]).labels
+        if _by_choice(named, written, 0, context):
+            return [_back(data, named.reshape((-1,) + (1,) * (updates.rank - 1)) | written, at, width)]
     return [_placed(data, updates, at, width, _reduction(op, data)).joined(marks)]

@@ -9,12 +9,16 @@ import numpy as np
 
 from wirelint.dtypes import DType
 from wirelint.graph import Op
+from wirelint.shadow.labels import ROUTED
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.movement import axis_of, dynamic_labels, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
 from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow
 
 __all__: list[str] = []
+
+_LARGEST_CHOICE = 1 << 16
+"""Elements among which an unknown choice is followed."""
 
 _LARGEST_SIZE = 1 << 24
 """Elements that are looked through: a compact shadow may stand for any number of them."""
@@ -28,12 +32,28 @@ def _seen(x: Shadow, what: str) -> Array:
 
 @transfer("NonZero")
 def non_zero(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
-    """Where elements differ from zero: a question of structure, as a comparison is."""
+    """Where elements differ from zero: a question of structure, as a comparison is.
+
+    Where that is not known, every element that may is taken, so that what is computed for the chosen ones and written back to
+    their places (tokens that are routed to an expert) can be followed; see :mod:`wirelint.shadow.labels`.
+    """
     x = given(operands[0])
+    if not x.is_exact and x.rank and x.dtype is not DType.STRING and 0 < x.size <= _LARGEST_CHOICE:
+        return [_every_choice(x, context)]
     value = _seen(x, "non-zero elements")
     context.charge(x.size)
     found = np.stack(np.nonzero(np.atleast_1d(value)))[-x.rank or 0 :] if x.rank else np.zeros((0, int(value != 0)))
     return [Shadow.known(found, DType.I64, context.layout.as_structure(np.asarray(x.every_label())))]
+
+
+def _every_choice(x: Shadow, context: Context) -> Shadow:
+    """The places of all elements that may differ from zero, each labelled by its element and signed."""
+    zero = x.zero()
+    open_ = np.ones(x.shape, dtype=bool) if zero is None else ~np.broadcast_to(zero, x.shape)
+    context.charge(x.size)
+    found = np.stack(np.nonzero(open_))
+    marks = np.broadcast_to(x.labels, x.shape)[open_] | context.layout.choice(found.shape[1]) | ROUTED
+    return Shadow.known(found, DType.I64, marks[None])
 
 
 @transfer("Unique")
