@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(wirelint.__file__).parent
 
 LAYERS = [
-    {"_version", "dtypes", "paragraphs", "printable", "suggest"},
+    {"_version", "dtypes", "paragraphs", "printable", "shell", "suggest"},
     {"errors"},
     {"globs", "graph", "located"},
     {"ops"},

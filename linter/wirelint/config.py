@@ -148,22 +148,28 @@ def default_config(folder: Path) -> Config:
 
 
 def find_config(folder: Path) -> Path | None:
-    """The configuration file that counts for a folder."""
+    """The configuration file that counts for a folder, as seen from the working folder when that is around it.
+
+    Raises:
+        ConfigurationError: a ``pyproject.toml`` on the way can't be read.
+    """
     for candidate in (folder, *folder.parents):
         for name in FILES:
             path = candidate / name
             if path.is_file() and (name != "pyproject.toml" or _has_table(path)):
-                return path
+                here = Path.cwd()
+                return path.relative_to(here) if path.is_relative_to(here) else path
         if (candidate / ".git").exists():
             return None
     return None
 
 
 def _has_table(path: Path) -> bool:
-    return (
-        re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wirelint\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-        is not None
-    )
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: can't be read: {error.strerror or error}") from None
+    return re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wirelint\b", text, re.MULTILINE) is not None
 
 
 def read_config(path: Path) -> Config:

@@ -46,20 +46,18 @@ def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models
             none.
 
     Raises:
-        ConfigurationError: a path does not exist, or is a pipe, a socket or a device.
+        ConfigurationError: a path does not exist, can't be looked at, or is a pipe, a socket or a device.
     """
     found = Discovery()
     seen: set[str] = set()
     for given in paths:
         path = Path(given)
-        if path.is_dir():
-            candidates = _walk(given, found)
-        elif path.is_file():
+        if os.path.isdir(given):  # noqa: PTH112 -- Path.is_dir() raises when it is not allowed to look
+            candidates = _walk(given)
+        elif os.path.isfile(given):  # noqa: PTH113
             candidates = iter(_named(given, found, only_models=only_models))
         else:
-            raise ConfigurationError(
-                f"{printable(given)}: {'neither a file nor a folder' if path.exists() else 'no such file or folder'}"
-            )
+            raise ConfigurationError(f"{printable(given)}: {_why_not(path)}")
         for candidate, named in candidates:
             real = os.path.realpath(candidate)
             if real in seen:
@@ -72,8 +70,23 @@ def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models
     return found
 
 
-def _walk(top: str, found: Discovery) -> Iterator[tuple[str, bool]]:
-    """Model files below a folder; links are followed, but no folder is entered twice."""
+def _why_not(path: Path) -> str:
+    """Why a path is neither a folder nor a file."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return "a link to a file that is not there" if path.is_symlink() else "no such file or folder"
+    except OSError as error:
+        return f"can't be looked at: {error.strerror or error}"
+    return "neither a file nor a folder"
+
+
+def _walk(top: str) -> Iterator[tuple[str, bool]]:
+    """Model files below a folder; links are followed, but no folder is entered twice.
+
+    What can't be looked at comes too, so that its reader says why: a folder that can't be listed, and a model that is a link to
+    nowhere, as git-annex leaves in place of a file that was not fetched.
+    """
     entered: set[tuple[int, int]] = set()
     stack = [top]
     while stack:
@@ -81,8 +94,8 @@ def _walk(top: str, found: Discovery) -> Iterator[tuple[str, bool]]:
         try:
             status = os.stat(folder)  # noqa: PTH116 -- the names must stay as they were given, "./" and all
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            found.passed_over.append((folder, f"folder can't be read: {error.strerror or error}"))
+        except OSError:
+            yield folder, True
             continue
         if (status.st_dev, status.st_ino) in entered:
             continue
@@ -92,11 +105,15 @@ def _walk(top: str, found: Discovery) -> Iterator[tuple[str, bool]]:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir():
-                if entry.name not in _SKIPPED and not Path(entry.path, "pyvenv.cfg").exists():
+                if entry.name not in _SKIPPED and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):  # noqa: PTH110, PTH118
                     folders.append(entry.path)
-            elif entry.name.lower().endswith(_MODELS) and entry.is_file():
+            elif entry.name.lower().endswith(_MODELS) and (entry.is_file() or _leads_nowhere(entry)):
                 yield entry.path, False
         stack.extend(reversed(folders))
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() and not os.path.exists(entry.path)  # noqa: PTH110
 
 
 def _named(given: str, found: Discovery, *, only_models: bool) -> list[tuple[str, bool]]:

@@ -11,6 +11,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirelint.shell import shell_word
+
 __all__ = [
     "ENTITIES",
     "AttentionFacts",
@@ -582,11 +584,16 @@ class ModelFacts:
         return {entry.role for entry in self.inputs if not entry.weight}
 
     @property
+    def shell_path(self) -> str:
+        """The file as an argument on a command line, in quotes where it needs them."""
+        return shell_word(self.path)
+
+    @property
     def fixed_path(self) -> str:
-        """A name for a mended copy of the file, for messages."""
+        """A name for a mended copy of the file, as an argument on a command line."""
         name = self.path.replace("\\", "/").rsplit("/", 1)[-1]
         stem, dot, suffix = name.rpartition(".")
-        return f"{stem}.fixed.{suffix}" if dot else f"{name}.fixed"
+        return shell_word(f"{stem}.fixed.{suffix}" if dot else f"{name}.fixed")
 
     @property
     def order(self) -> tuple[str, ...]:

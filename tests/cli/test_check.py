@@ -90,7 +90,22 @@ def test_links_are_followed_but_not_in_circles(put: Put, report: ReportOf) -> No
     Path("m/sub/again").symlink_to(Path("m").absolute())
     Path("m/linked.onnx").symlink_to(Path("blobs/1234").absolute())
     Path("m/dangling.onnx").symlink_to(Path("nowhere").absolute())
-    assert [model["path"] for model in report("m")["models"]] == ["m/linked.onnx", "m/sub/a.onnx"]
+    models = report("m")["models"]
+    assert [model["path"] for model in models] == ["m/dangling.onnx", "m/linked.onnx", "m/sub/a.onnx"]
+    assert [model["status"] for model in models] == ["unreadable", "ok", "ok"]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_finding(put: Put, report: ReportOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    put({"m/a.onnx": GOOD, "m/shut/b.onnx": GOOD})
+    listed = os.scandir
+
+    def scandir(folder: str) -> Any:
+        if Path(folder).name == "shut":
+            raise PermissionError(13, "Permission denied")
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert {model["path"]: model["status"] for model in report("m")["models"]} == {"m/a.onnx": "ok", "m/shut": "unreadable"}
 
 
 def test_a_named_file_that_is_no_model_is_a_finding(put: Put, report: ReportOf, rules_of: RulesOf) -> None:
@@ -125,6 +140,7 @@ def test_weights_stand_for_their_model(put: Put, report: ReportOf, weights: str)
 def test_paths_from_standard_input(put: Put, report: ReportOf) -> None:
     put({"a.onnx": GOOD, "b c.onnx": GOOD})
     assert [model["path"] for model in report("-", stdin="a.onnx\r\n\nb c.onnx\n")["models"]] == ["a.onnx", "b c.onnx"]
+    assert [model["path"] for model in report("-", stdin="a.onnx\0b c.onnx\0")["models"]] == ["a.onnx", "b c.onnx"]
     assert report("-", stdin="")["exit"] == 3
 
 
@@ -156,7 +172,7 @@ def test_severity_and_statistics(put: Put, run: Run, report: ReportOf) -> None:
         (["--severity", "unused-input"], "must be RULE=LEVEL"),
         (["--severity", "unused-input=fatal"], "'fatal' is no severity"),
         (["--config", "nowhere.yaml"], "nowhere.yaml: can't be read: No such file or directory"),
-        (["--rules", "nowhere"], "nowhere: no folder of rules"),
+        (["--rules", "nowhere"], "nowhere: no such folder of rules"),
         (["--baseline", "nowhere.json"], "nowhere.json: no such baseline"),
         (["--reference", "nowhere.onnx"], "reference nowhere.onnx: can't be read"),
         (["--reference", "no.onnx"], "reference no.onnx: neither an ONNX model"),

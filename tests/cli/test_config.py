@@ -99,7 +99,7 @@ def test_a_wrong_configuration_names_file_line_and_cause(put: Put, run: Run, tex
     put({"wirelint.yaml": text, "m.onnx": UNUSED})
     result = run("check", "m.onnx")
     assert result.exit_code == 2
-    assert f"wirelint.yaml:{line}: " in result.stderr
+    assert result.stderr.startswith(f"wirelint: error: wirelint.yaml:{line}: ")
     assert cause in result.stderr
 
 

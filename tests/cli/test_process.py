@@ -60,3 +60,30 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.stdout.strip()
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (">&-", "standard output: it is closed"),
+        pytest.param(
+            "> /dev/full",
+            "standard output: can't be written",
+            marks=pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a device of Linux"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["rules", "version", "check ."])
+def test_output_that_goes_nowhere_is_one_clear_line(target: str, said: str, command: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m wirelint {command} {target}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"wirelint: error: {said}")
+    assert done.stderr.count("\n") == 1

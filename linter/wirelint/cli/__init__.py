@@ -91,12 +91,12 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="wirelint %(version)s")
 def cli() -> None:
-    r"""Find wiring faults in ONNX and OpenVINO IR models, without running them.
+    """Find wiring faults in ONNX and OpenVINO IR models, without running them.
 
     \b
     Exit status: 0 nothing at or above --fail-on, 1 findings,
     2 wirelint could not run, 3 no model file among the paths.
-    """
+    """  # noqa: D301 -- click wants the character, which keeps the lines as they are
 
 
 def main() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -58,11 +59,12 @@ def severities(given: Iterable[str]) -> Mapping[str, str]:
 
 
 def expand_paths(given: Iterable[str]) -> list[str]:
-    """The paths, with ``-`` replaced by the lines of standard input."""
+    """The paths, with ``-`` replaced by those on standard input: one a line, or parted by NUL as ``git ls-files -z`` does."""
     paths: list[str] = []
     for path in given:
         if path == "-":
-            paths.extend(line for raw in sys.stdin if (line := raw.rstrip("\r\n")))
+            listed = os.fsdecode(sys.stdin.buffer.read())
+            paths.extend(filter(None, listed.split("\0") if "\0" in listed else re.split(r"\r?\n", listed)))
         else:
             paths.append(path)
     return paths
@@ -76,12 +78,17 @@ def use_color(wanted: str, output_file: str | None) -> bool:
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0", "false"):
         return True
-    return output_file is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return output_file is None and _on_terminal(sys.stdout) and os.environ.get("TERM") != "dumb"
+
+
+def _on_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is shown to somebody; None is a stream that was closed before the program began."""
+    return stream is not None and stream.isatty()
 
 
 def terminal_width() -> int:
     """Columns of the terminal within reason; a fixed number where there is none, so that output does not vary."""
-    if not sys.stdout.isatty():
+    if not _on_terminal(sys.stdout):
         return _UNKNOWN_WIDTH
     return min(max(shutil.get_terminal_size((_UNKNOWN_WIDTH, 24)).columns, _NARROWEST), _WIDEST)
 
@@ -98,14 +105,23 @@ def write_output(text: str, output_file: str | None, *, color: bool = False) -> 
         write_atomically(Path(output_file), text)
         return
     stream: Any = sys.stdout
+    if stream is None:
+        raise ConfigurationError("standard output: it is closed; open it, or name a file with --output-file")
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
     try:
         click.echo(text, nl=False, color=color)
     except BrokenPipeError:
-        # Whatever is still buffered would raise again when the interpreter flushes at its end.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        _discard(stream)
+    except OSError as error:
+        _discard(stream)
+        raise ConfigurationError(f"standard output: can't be written: {error.strerror or error}") from None
+
+
+def _discard(stream: Any) -> None:
+    """Lets what is still buffered go nowhere: it would raise again when the interpreter flushes at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -146,7 +162,7 @@ class ProgressLine:
     """A line on standard error that says how far a long run is; shown on a terminal only, and not in the first second."""
 
     def __init__(self, *, enabled: bool) -> None:
-        self.enabled = enabled and sys.stderr.isatty()
+        self.enabled = enabled and _on_terminal(sys.stderr)
         self.since = time.monotonic()
         self.shown = False
 

@@ -11,14 +11,17 @@ __all__ = ["command"]
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    r"""Print the completion script for a shell.
+    """Print the completion script for a shell.
 
     \b
-    For bash:  eval "$(wirelint completion bash)"
-    """
+    bash, in ~/.bashrc:  eval "$(wirelint completion bash)"
+    zsh, in ~/.zshrc:    eval "$(wirelint completion zsh)"
+    fish:                wirelint completion fish > ~/.config/fish/completions/wirelint.fish
+    """  # noqa: D301 -- click wants the character, which keeps the lines as they are
     from wirelint.cli import cli
+    from wirelint.cli.common import write_output
 
     maker = get_completion_class(shell)
     if maker is None:
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(maker(cli, {}, "wirelint", "_WIRELINT_COMPLETE").source())
+    write_output(maker(cli, {}, "wirelint", "_WIRELINT_COMPLETE").source() + "\n", None)

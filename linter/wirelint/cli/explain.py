@@ -20,7 +20,7 @@ __all__ = ["command"]
 def command(rule: str | None, every: bool, output_format: str, output_dir: str | None, folders: tuple[str, ...]) -> None:
     """Explain a rule: what it means, why it matters, how to mend it, and its limits.
 
-    RULE is an id, a code, or the beginning of one.
+    RULE is an id (mask-partial), a code or the beginning of codes (WL203, WL2), or a family (mask).
     """
     from wirelint.cli.common import terminal_width, write_atomically, write_output
     from wirelint.rules import load_rules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import click
@@ -16,8 +17,8 @@ __all__ = ["command"]
 )
 @click.option("--rules", "folders", multiple=True, metavar="DIR", help="A folder with further rules.")
 def command(output_format: str, folders: tuple[str, ...]) -> None:
-    """List the rules."""
-    from wirelint.cli.common import write_output
+    """List the rules, each with the worst severity that it may have; `wirelint explain RULE` says more."""
+    from wirelint.cli.common import terminal_width, write_output
     from wirelint.rules import load_rules
     from wirelint.rules.page import as_object
 
@@ -27,5 +28,7 @@ def command(output_format: str, folders: tuple[str, ...]) -> None:
         write_output(json.dumps(document, indent=2) + "\n", None)
         return
     width = max(len(rule.id) for rule in rules)
-    lines = [f"{rule.code}  {rule.id:{width}}  {rule.severity:7}  {rule.family:11}  {rule.message.general}" for rule in rules]
-    write_output("\n".join(lines) + "\n", None)
+    heads = [f"{rule.code:7}{rule.id:{width}}  {rule.severity:7}  " for rule in rules]
+    room = max(terminal_width() - len(heads[0]), 40)
+    texts = [textwrap.shorten(rule.summary, room, placeholder=" ...") for rule in rules]
+    write_output("".join(f"{head}{text}\n" for head, text in zip(heads, texts, strict=True)), None)

@@ -61,14 +61,14 @@ def command(
     color: str,
     debug: bool,
 ) -> None:
-    r"""Run models, and hold what wirelint says of them against what running shows.
+    """Run models, and hold what wirelint says of them against what running shows.
 
     Needs the runtimes: pip install "wirelint[runtime]".
 
     \b
     Exit status: 0 no fault seen; 1 padding leaks, rows mix, paths part, or a model does not run;
     2 a verdict is refuted, which is a bug of wirelint, or wirelint could not run.
-    """
+    """  # noqa: D301 -- click wants the character, which keeps the lines as they are
     del debug  # read by the group, which reports faults
     from wirelint.cli.common import terminal_width, use_color, write_output
     from wirelint.errors import ConfigurationError

@@ -18,11 +18,13 @@ _PARTS = ("onnx", "lxml", "numpy", "networkx", "openvino", "onnxruntime")
 @click.command("version")
 def command() -> None:
     """Print the versions of wirelint and what it reads models with, as bug reports need them."""
-    click.echo(f"wirelint {__version__}")
-    click.echo(f"Python {sys.version.split()[0]} on {platform.system()} {platform.machine()}")
+    from wirelint.cli.common import write_output
+
+    lines = [f"wirelint {__version__}", f"Python {sys.version.split()[0]} on {platform.system()} {platform.machine()}"]
     for part in _PARTS:
         try:
             found = version(part)
         except PackageNotFoundError:
             found = "not installed"
-        click.echo(f"{part} {found}")
+        lines.append(f"{part} {found}")
+    write_output("\n".join(lines) + "\n", None)

@@ -62,6 +62,8 @@ def fix(model: PathLike, out: PathLike | None, *, force: bool = False) -> Fixed:
         from wirelint.fix.onnx_file import refusals
     plan = plan.without(refusals(source, plan))
     advice = advice_for(found, plan)
+    if out is not None:
+        _refuse_target(found.format, Path(out))
     if out is None or plan.empty:
         return Fixed(plan, advice, written=False)
     with pending(force=force) as files:
@@ -70,6 +72,18 @@ def fix(model: PathLike, out: PathLike | None, *, force: bool = False) -> Fixed:
         _verify(made, source, plan, Path(out))
         files.commit()
     return Fixed(plan, advice, written=True)
+
+
+def _refuse_target(form: str, out: Path) -> None:
+    """Raises for a place where the copy would not be taken for what it is."""
+    if str(out) == "-":
+        raise ConfigurationError("-: a model is not written to standard output; name a file")
+    if out.is_dir():
+        raise ConfigurationError(f"{out}: is a folder; name a file in it")
+    if form == "openvino-ir" and out.suffix.lower() != ".xml":
+        raise ConfigurationError(f"{out}: the name of an IR must end in .xml, as its weights are looked for by it")
+    if form == "onnx" and out.suffix.lower() in (".xml", ".bin"):
+        raise ConfigurationError(f"{out}: an ONNX model stays one; choose a name that ends in .onnx")
 
 
 def _write_onnx(source: Path, plan: Plan, out: Path, files: Pending) -> Path:
@@ -94,8 +108,6 @@ def _write_ir(source: Path, plan: Plan, out: Path, files: Pending) -> Path:
     """The XML, and the weights under its new name; weights go first, so that no XML stands without them."""
     from wirelint.fix.ir_file import pieces_of
 
-    if out.suffix.lower() != ".xml":
-        raise ConfigurationError(f"{out}: the name of an IR must end in .xml, as its weights are looked for by it")
     weights, target = source.with_suffix(".bin"), out.with_suffix(".bin")
     if weights.is_file() and not _same(weights, target):
         files.copy(weights, target)

@@ -19,6 +19,14 @@ _HEAD = 4096
 _MODEL_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
 
 
+def _why_not(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "a link to a file that is not there; fetch that first" if path.is_symlink() else "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not a model file"
+    return f"the file can't be opened ({error.strerror or error})"
+
+
 def sniff(path: Path) -> str | None:
     """What a file holds, from its first bytes.
 
@@ -32,7 +40,7 @@ def sniff(path: Path) -> str | None:
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
-        raise ModelFileError(path, "unreadable", f"the file can't be opened ({error.strerror or error})") from error
+        raise ModelFileError(path, "unreadable", _why_not(path, error)) from error
     if head.startswith(_LFS):
         return "lfs-pointer"
     from wirelint.formats.prolog import sniff as is_ir

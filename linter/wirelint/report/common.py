@@ -73,9 +73,9 @@ def counted(number: int, noun: str) -> str:
 
 def describe(model: ModelReport) -> str:
     """A model in a few words: its format and size."""
-    kind = _FORMATS.get(model.format, "model")
     if model.facts is None:
-        return f"{kind}, not checked"
+        return "not checked"
+    kind = _FORMATS.get(model.format, "model")
     facts = model.facts
     version = f" {facts.ir_version}" if model.format == "openvino-ir" and facts.ir_version else ""
     opset = f" opset {facts.opsets['']}" if model.format == "onnx" and facts.opsets.get("") else ""
@@ -123,7 +123,7 @@ def summary_line(report: Report) -> str:
     faults = sum(bool(model.fault) for model in report.models)
     unread = sum(model.status != "ok" for model in report.models) - faults
     suppressed = sum(len(model.suppressed) for model in report.models)
-    for number, words in ((unread, "not read"), (faults, "not checked by fault of wirelint"), (suppressed, "suppressed")):
+    for number, words in ((unread, "not read"), (faults, "not checked"), (suppressed, "suppressed")):
         if number:
             line += f"; {number} {words}"
     return line

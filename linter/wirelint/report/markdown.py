@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["render"]
 
 _SIGNS = {Severity.ERROR: "🔴", Severity.WARNING: "🟠", Severity.NOTE: "🔵"}
+_SPAN = re.compile(r"`([^`]+)`")
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~&!]")
 
 
@@ -54,20 +55,20 @@ def _model(model: ModelReport, options: RenderOptions) -> Iterator[str]:
 def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
     line = finding.where.place.line
     rule = f"{_SIGNS[finding.severity]} **{finding.severity}** `{finding.rule}` {finding.code}"
-    yield f"- {rule}: {_escape(finding.message)}{'' if line is None else f' (line {line})'}"
+    yield f"- {rule}: {_prose(finding.message)}{'' if line is None else f' (line {line})'}"
     if options.quiet:
         return
     yield ""
     yield "  <details><summary>how we know, why it matters, how to mend it</summary>"
     yield ""
     for text in known_lines(finding):
-        yield f"  - {_escape(text)}"
+        yield f"  - {_prose(text)}"
     yield ""
-    yield f"  {_escape(finding.why)}"
+    yield f"  {_prose(finding.why)}"
     yield ""
     for is_code, group in itertools.groupby(blocks(finding.fix), key=lambda block: block[1]):
         lines = [text for text, _ in group]
-        yield from _code_block(lines) if is_code else (f"  {_escape(text)}\n" for text in lines)
+        yield from _code_block(lines) if is_code else (f"  {_prose(text)}\n" for text in lines)
     yield ""
     yield "  </details>"
     yield ""
@@ -84,6 +85,12 @@ def _escape(text: str) -> str:
     escaped = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
     # Mentions, issue numbers and addresses are looked for after the markup was read: a space of no width parts them.
     return re.sub(r"([@#](?=\w)|://|(?<=www)\.)", "\\1\u200b", escaped.replace("&#", "\0")).replace("\0", "&#")
+
+
+def _prose(text: str) -> str:
+    """A rule's text, what stands between backticks as code; elements, as a name with a backtick in it can't end those."""
+    parts = _SPAN.split(text)
+    return "".join(f"<code>{_escape(part)}</code>" if at % 2 else _escape(part) for at, part in enumerate(parts))
 
 
 def _code(text: str) -> str:

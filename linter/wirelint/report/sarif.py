@@ -60,7 +60,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": "".join(word.capitalize() for word in rule.id.split("-")),
-        "shortDescription": {"text": f"{rule.id} ({rule.code})"},
+        "shortDescription": {"text": f"{rule.summary}.".replace("`", "'")},
         "fullDescription": {"text": what},
         "help": {"text": help_text(rule).replace("**", ""), "markdown": help_text(rule)},
         "defaultConfiguration": {"level": rule.severity.value},

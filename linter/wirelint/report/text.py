@@ -51,7 +51,10 @@ def _worth_showing(model: ModelReport, options: RenderOptions) -> bool:
 def _model(model: ModelReport, options: RenderOptions) -> Iterator[str]:
     yield f"{_paint(printable(model.path), _BOLD, options)}  {describe(model)}"
     if model.fault:
-        yield f"  {_paint('fault', _COLORS[Severity.ERROR], options)}    {printable(model.fault)}"
+        label = _paint("fault".ljust(_SEVERITY_WIDTH), _COLORS[Severity.ERROR], options)
+        first, *rest = reflow(printable(model.fault), _room(options, 0)) or [""]
+        yield f"  {label}{first}"
+        yield from (" " * (2 + _SEVERITY_WIDTH) + text for text in rest)
     if options.verbose and model.facts is not None:
         yield from _inputs(model)
     for finding in model.findings:
@@ -71,13 +74,7 @@ def _inputs(model: ModelReport) -> Iterator[str]:
 
 def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
     severity = _paint(finding.severity.value.ljust(_SEVERITY_WIDTH), _COLORS[finding.severity], options)
-    name = f"{finding.rule} {finding.code}"
-    line = finding.where.place.line
-    place = f" (line {line})" if line is not None else ""
-    label_width = max(len(name), _LABEL_WIDTH)
-    first, *rest = reflow(finding.message + place, _room(options, label_width)) or [""]
-    yield f"  {severity}{_paint(name, _BOLD, options)}{' ' * (label_width - len(name))}  {first}"
-    yield from (" " * (2 + _SEVERITY_WIDTH + label_width + 2) + text for text in rest)
+    yield from _headed(severity, finding, options)
     if options.quiet or (finding.severity is Severity.NOTE and not options.verbose):
         return  # a note is one line; `wirelint explain` has the rest
     for label, text in (
@@ -86,6 +83,17 @@ def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
         ("mend", finding.fix),
     ):
         yield from _labelled(label, text, options)
+
+
+def _headed(severity: str, finding: Finding, options: RenderOptions) -> Iterator[str]:
+    """The rule's name and the message beside it."""
+    name = f"{finding.rule} {finding.code}"
+    line = finding.where.place.line
+    place = f" (line {line})" if line is not None else ""
+    label_width = max(len(name), _LABEL_WIDTH)
+    first, *rest = reflow(finding.message + place, _room(options, label_width)) or [""]
+    yield f"  {severity}{_paint(name, _BOLD, options)}{' ' * (label_width - len(name))}  {first}"
+    yield from (" " * (2 + _SEVERITY_WIDTH + label_width + 2) + text for text in rest)
 
 
 def _labelled(label: str, text: str, options: RenderOptions) -> Iterator[str]:
@@ -97,7 +105,7 @@ def _labelled(label: str, text: str, options: RenderOptions) -> Iterator[str]:
 def _suppressed(entry: Suppressed, options: RenderOptions) -> Iterator[str]:
     finding = entry.finding
     label = _paint("quiet".ljust(_SEVERITY_WIDTH), _DIM, options)
-    yield f"  {label}{finding.rule} {finding.code}  {finding.message}"
+    yield from _headed(label, finding, options)
     yield from _labelled(f"by {entry.by}", printable(f"{entry.reason} ({entry.source})"), options)
 
 

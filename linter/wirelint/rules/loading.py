@@ -54,7 +54,9 @@ class RuleSet:
             found = {rule.id for rule in self.rules if rule.code.startswith(word)}
         if not found:
             known = {*self.by_id, *(rule.code for rule in self.rules), *(rule.family for rule in self.rules)}
-            raise ConfigurationError(f"no rule is called '{printable(word)}'{did_you_mean(word, known)}")
+            raise ConfigurationError(
+                f"no rule is called '{printable(word)}'{did_you_mean(word, known) or '; `wirelint rules` lists them'}"
+            )
         return frozenset(found)
 
 
@@ -74,7 +76,7 @@ def load_rules(folders: tuple[Path, ...] = ()) -> RuleSet:
     rules = [*_builtin_rules(builtin_folder())]
     for folder in folders:
         if not folder.is_dir():
-            raise ConfigurationError(f"{folder}: no folder of rules")
+            raise ConfigurationError(f"{folder}: no such folder of rules")
         rules.extend(_read_folder(folder, builtin=False))
     _refuse_duplicates(rules)
     _refuse_loose_ends(rules)

@@ -111,6 +111,11 @@ class Rule:
     builtin: bool
 
     @property
+    def summary(self) -> str:
+        """The first sentence of what it means, for lists."""
+        return re.split(r"(?<=\.)\s", " ".join(self.what.split()), maxsplit=1)[0].removesuffix(".")
+
+    @property
     def severity(self) -> Severity:
         """The worst that it may be."""
         return min((case.severity for case in self.cases), key=lambda severity: severity.rank)
