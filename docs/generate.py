@@ -17,6 +17,7 @@ from typing import Any
 from wirelint.facts import (
     AttentionFacts,
     BatchFacts,
+    ContradictionFacts,
     EmbeddingFacts,
     Evidence,
     ExpectationFacts,
@@ -53,6 +54,7 @@ PARTS = {
     SequenceFacts: "`sequence`",
     BatchFacts: "`batch`",
     ExpectationFacts: "`expect`",
+    ContradictionFacts: "`contradiction`, one by one in a rule `for: contradiction`",
     FileFacts: "`file`, one by one in a rule `for: file`",
     Place: "a place in the file",
     Evidence: "a reason",
@@ -73,8 +75,8 @@ RULES_HEAD = """\
 Generated from `rules/`; `wirelint explain RULE` prints the same page. The severity is the built-in one; several stand for
 a rule that weighs the circumstances.
 
-| code | rule | severity | looks at |
-| --- | --- | --- | --- |
+| code | rule | severity | looks at | means |
+| --- | --- | --- | --- | --- |
 """
 
 
@@ -110,7 +112,7 @@ def shown(arguments: str) -> str:
 def row(rule: Rule) -> str:
     """A line of the list of rules."""
     severities = ", ".join(dict.fromkeys(str(case.severity) for case in rule.cases))
-    return f"| {rule.code} | [{rule.id}]({rule.id}.md) | {severities} | {rule.kind} |\n"
+    return f"| {rule.code} | [{rule.id}]({rule.id}.md) | {severities} | {rule.kind} | {rule.summary} |\n"
 
 
 def section(part: type[Any]) -> str:

@@ -8,6 +8,7 @@ is checked when the rule is loaded.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = [
     "ENTITIES",
     "AttentionFacts",
     "BatchFacts",
+    "ContradictionFacts",
     "EmbeddingFacts",
     "Evidence",
     "ExpectationFacts",
@@ -475,6 +477,19 @@ class BatchFacts:
 
 
 @dataclass(slots=True)
+class ContradictionFacts:
+    """Something that a companion, a contract or a reference says otherwise than the graph.
+
+    Attributes:
+        rule: id of the rule that reports it.
+        text: one sentence, which names the file that says so; sentences alike but for numbers are joined.
+    """
+
+    rule: str
+    text: str
+
+
+@dataclass(slots=True)
 class ExpectationFacts:
     """What companions of the model (tokenizer, config, serving files, a contract, a reference) say it should be.
 
@@ -482,15 +497,20 @@ class ExpectationFacts:
         sources: the files that were read.
         input_names: names that the caller's tokenizer or processor emits; empty when nothing says.
         pads: ``right``, ``left`` or empty when nothing says.
+        pads_said: which file says so, and what it says; empty when nothing says.
         wants_mask: True, False, or None when nothing says.
+        mask_said: which file says so, and what it says.
         wants_segments: likewise.
+        segments_said: which file says so, and what it says.
         architecture: class name from the config, such as ``BertForQuestionAnswering``.
         model_type: ``model_type`` of the config.
         pair_task: two texts per row are usual (question answering, reranking); None when nothing says.
         single_text: a single-sentence embedder; None when nothing says.
+        task_said: which file says that it is one of the two, and how.
         pooling: ``mean``, ``cls``, ``max``, ``lasttoken``... or empty.
         pad_id: ``pad_token_id``, or None.
         max_length: the longest text that the tokenizer lets through, or None.
+        length_said: which file says so, and what it says.
         type_vocab_size: rows that the segment table should have, or None.
         mismatches: contradictions between the companions and the graph, one sentence each, by rule id.
     """
@@ -498,17 +518,42 @@ class ExpectationFacts:
     sources: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
     pads: str = ""
+    pads_said: str = ""
     wants_mask: bool | None = None
+    mask_said: str = ""
     wants_segments: bool | None = None
+    segments_said: str = ""
     architecture: str = ""
     model_type: str = ""
     pair_task: bool | None = None
     single_text: bool | None = None
+    task_said: str = ""
     pooling: str = ""
     pad_id: int | None = None
     max_length: int | None = None
+    length_said: str = ""
     type_vocab_size: int | None = None
     mismatches: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def contradictions(self) -> list[ContradictionFacts]:
+        """The mismatches one by one, those that say the same of every layer or head as one."""
+        found = []
+        for rule, sentences in self.mismatches.items():
+            alike: dict[str, list[str]] = {}
+            for sentence in sentences:
+                alike.setdefault(_COUNTED.sub(_without_numbers, sentence), []).append(sentence)
+            for first, *others in alike.values():
+                more = f" (and {len(others)} more like it)" if others else ""
+                found.append(ContradictionFacts(rule, first + more))
+        return found
+
+
+_COUNTED = re.compile(r"\b(?:in|out)put [0-9]+|'[^']*'")
+
+
+def _without_numbers(name: re.Match[str]) -> str:
+    return re.sub(r"[0-9]+", "#", name[0])
 
 
 @dataclass(slots=True)
@@ -683,6 +728,7 @@ ENTITIES: dict[str, type[Any]] = {
     "attention": SiteFacts,
     "embedding": EmbeddingFacts,
     "reduction": ReductionFacts,
+    "contradiction": ContradictionFacts,
     "model": ModelFacts,
     "file": FileFacts,
 }

@@ -77,7 +77,8 @@ class Where:
 
     Attributes:
         path: the model file, as it was given; never empty.
-        kind: the kind of fact: ``input``, ``output``, ``attention``, ``embedding``, ``reduction``, ``model`` or ``file``.
+        kind: the kind of fact: ``input``, ``output``, ``attention``, ``embedding``, ``reduction``, ``contradiction``,
+            ``model`` or ``file``.
         index: position among the graph's inputs or outputs.
         place: the operator, layer or tensor in the file; its line for IR.
     """
@@ -126,10 +127,13 @@ class Finding:
             raise ValueError(f"a finding of {self.rule} without a file to point at")
 
     @property
-    def order(self) -> tuple[int, str, int, int, str, str]:
-        """The key by which findings of one model are sorted: the worst first, then by rule, then by place."""
+    def order(self) -> tuple[int, str, int, int, str]:
+        """The key by which findings of one model are sorted: the worst first, then by rule, then by place.
+
+        Those that are equal stay in the order of the facts that they are about.
+        """
         place = self.where.place
-        return (self.severity.rank, self.code, self.where.index or 0, place.line or 0, place.name, self.fingerprint)
+        return (self.severity.rank, self.code, self.where.index or 0, place.line or 0, place.name)
 
 
 def fingerprint(rule: str, relative_path: str, depth: int, anchor: str, ordinal: int = 0) -> str:

@@ -245,3 +245,21 @@ def test_a_batch_that_is_baked_into_a_reshape(tmp_path):
     facts = facts_of(tmp_path, nodes, [("ids", TensorProto.INT64, ["batch", 5])], constants)
     assert facts.batch.failed == 3
     assert facts.batch.accepted == 2
+
+
+def test_a_hidden_size_that_equals_the_fixed_length_is_no_axis_over_positions(tmp_path):
+    nodes = [
+        helper.make_node("Gather", ["words", "ids"], ["tokens"]),
+        helper.make_node("Cast", ["mask"], ["float"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["float", "last"], ["column"]),
+        helper.make_node("Mul", ["tokens", "column"], ["kept"]),
+        helper.make_node("ReduceSum", ["kept", "first"], ["pooled"], keepdims=0),
+    ]
+    constants = [constant("words", np.ones((50, 8))), constant("last", [2], np.int64), constant("first", [1], np.int64)]
+    inputs = [(name, TensorProto.INT64, [2, 8]) for name in ("ids", "mask")]
+    facts = facts_of(tmp_path, nodes, inputs, constants, ("pooled", "kept", "tokens"))
+    assert [(output.sequence_axis, output.padding.right) for output in facts.outputs] == [
+        (None, "safe"),
+        (1, "safe"),
+        (1, "safe"),
+    ]

@@ -34,6 +34,12 @@ def test_one_that_differs(changes: dict[str, object], said: str) -> None:
     assert said in mismatches["bucket64.xml"][0]
 
 
+def test_the_odd_one_out_is_named_wherever_it_stands() -> None:
+    odd = bucket(128, output_0_padding=PaddingFacts("leaks", "safe"))
+    for models in ([odd, bucket(32), bucket(64)], [bucket(32), odd, bucket(64)], [bucket(32), bucket(64), odd]):
+        assert list(bucket_mismatches(models)) == ["bucket128.xml"]
+
+
 def test_what_the_first_lacks_counts_too() -> None:
     mismatches = bucket_mismatches([bucket(32, site_0_mask="constant"), bucket(64)])
     assert "for bucket32.xml: the padding mask" in mismatches["bucket64.xml"][0]

@@ -282,9 +282,7 @@ def test_overwriting(suffix: str, folder: Path) -> None:
         ("inputs/bert_mask_renamed.onnx", ".", "is a folder"),
     ],
 )
-def test_a_place_where_no_copy_goes(
-    source: str, out: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_where_no_copy_goes(source: str, out: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())
     result = wirelint("fix", MODELS / source, "-o", out, "--force")

@@ -318,7 +318,7 @@ def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[Input
 
 
 def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
-    """Token-level inputs that fix an axis which their siblings leave open."""
+    """Token-level inputs that fix an axis which their siblings leave open, or fix otherwise."""
     tokens = [
         entry
         for entry in inputs
@@ -326,22 +326,23 @@ def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
     ]
     found = []
     for axis, name in ((0, "batch"), (1, "sequence")):
-        fixed = [entry for entry in tokens if isinstance(entry.shape[axis] if entry.shape else None, int)]
-        free = [entry for entry in tokens if entry not in fixed]
-        for entry in fixed:
-            size = entry.shape[axis] if entry.shape else None
-            # A position input of one row for the whole batch is broadcast; so is a mask of one row.
-            if (
-                free
-                and not (size == 1 and axis == 0 and entry.role in ("position", "mask"))
-                and any(other.role == "ids" for other in free)
-            ):
-                found.append(f"{entry.shown} fixes the {name} axis at {size}, {free[0].shown} leaves it open")
-        sizes = {entry.shape[axis]: entry for entry in reversed(fixed) if entry.shape and entry.shape[axis] != 1}
-        if len(sizes) > 1 and not any(entry.role == "past" for entry in inputs):
-            found.append(
-                f"the {name} axis is fixed at " + " and ".join(f"{size} in {entry.shown}" for size, entry in sizes.items())
-            )
+        declared = [(entry, entry.shape[axis]) for entry in tokens if entry.shape is not None]
+        free = [entry for entry, size in declared if not isinstance(size, int)]
+        fixed: dict[int, list[InputFacts]] = {}
+        for entry, size in declared:
+            if isinstance(size, int):
+                fixed.setdefault(size, []).append(entry)
+        if any(entry.role == "ids" for entry in free):
+            for size, entries in fixed.items():
+                # A position input of one row for the whole batch is broadcast; so is a mask of one row.
+                broadcast = ("position", "mask") if (size, axis) == (1, 0) else ()
+                shown = [entry.shown for entry in entries if entry.role not in broadcast]
+                if shown:
+                    fix = "fixes" if len(shown) == 1 else "fix"
+                    found.append(f"{' and '.join(shown)} {fix} the {name} axis at {size}, which {free[0].shown} leaves open")
+        firsts = [f"{size} in {entries[0].shown}" for size, entries in fixed.items() if size != 1]
+        if len(firsts) > 1 and not any(entry.role == "past" for entry in inputs):
+            found.append(f"the {name} axis is fixed at {' and '.join(firsts)}")
     return tuple(found)
 
 

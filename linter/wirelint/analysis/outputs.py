@@ -130,7 +130,7 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
         fact.padding = PaddingFacts()
         for side, (scenario, run) in execution.sides.items():
             shadow = shadows[side]
-            axis = None if shadow is None else position_axis(shadow.shape, scenario, changed)
+            axis = None if shadow is None else position_axis(shadow, scenario, changed)
             setattr(fact.padding, side, _verdict(shadow, scenario, axis))
             setattr(fact, f"scale_{side}", _weak(shadow, scenario, axis))
             if getattr(fact.padding, side) == "leaks":

@@ -20,17 +20,19 @@ _SHAPES = frozenset({"axis-fixed", "axis-opened", "table-shortened"})
 
 
 def bucket_mismatches(models: Sequence[ModelFacts]) -> dict[str, tuple[str, ...]]:
-    """What besides the shape differs from the first model, in sentences by path; empty for a sound set.
+    """What besides the shape differs from what most of the models are, in sentences by path; empty for a sound set.
 
-    Two models of the same shape are a mismatch too: one of them is never chosen, or stands where another should.
+    The yardstick is the model that the fewest others differ from, the first of several: the odd one out is named, wherever it
+    stands. Two models of the same shape are a mismatch too: one of them is never chosen, or stands where another should.
     """
+    differing = [{id(other): _besides_shape(model, other) for other in models if other is not model} for model in models]
+    besides = min(differing, key=lambda said: sum(map(bool, said.values())), default={})
     found: dict[str, tuple[str, ...]] = {}
     shapes: dict[tuple[object, ...], str] = {}
     for model in models:
         twin = shapes.setdefault(_shape_of(model), model.path)
         sentences = [] if twin == model.path else [f"it has the same input shapes as {file_name(twin)}"]
-        if model is not models[0]:
-            sentences += _besides_shape(models[0], model)
+        sentences += besides.get(id(model), [])
         if sentences:
             found[model.path] = tuple(sentences)
     return found
@@ -41,7 +43,7 @@ def _shape_of(model: ModelFacts) -> tuple[object, ...]:
 
 
 def _besides_shape(first: ModelFacts, model: ModelFacts) -> list[str]:
-    """What the model lost or changed, and then what it has that the first lacks."""
+    """What the model lost or changed against another, and then what it has that the other lacks."""
     here, there = file_name(first.path), file_name(model.path)
     forth = _differences(first, model, here)
     known = {(entry.kind, entry.input, entry.output) for entry in forth}

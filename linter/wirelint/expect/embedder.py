@@ -26,11 +26,13 @@ class Embedder:
         pooling: ``mean``, ``cls``, ``max``, ``lasttoken``, ``weightedmean``, ``mean_sqrt_len``, several joined by ``+``, or
             empty.
         max_length: tokens that it lets through, or None.
+        length_from: the file that says so, as messages call it.
     """
 
     shown: str
     pooling: str = ""
     max_length: int | None = None
+    length_from: str = ""
 
 
 def read_embedder(folder: Folder) -> Embedder | None:
@@ -45,7 +47,8 @@ def read_embedder(folder: Folder) -> Embedder | None:
         return None
     longest = whole(folder.mapping("sentence_bert_config.json").get("max_seq_length"))
     shown = folder.called(place, "config.json") if held else folder.called("modules.json")
-    return Embedder(shown, _pooling(held), longest if longest is not None and longest > 0 else None)
+    limits = folder.called("sentence_bert_config.json")
+    return Embedder(shown, _pooling(held), longest if longest is not None and longest > 0 else None, limits)
 
 
 def _is(entry: dict[str, Any], module: str) -> bool:

@@ -31,6 +31,7 @@ class Tokenizer:
         names: inputs that it makes; empty when nothing says.
         names_from: what says so: a key of the config, or the class.
         side: ``left``, ``right`` or empty.
+        side_said: which file says so, and what it says.
         pad_id: id of the padding token, or None.
         max_length: tokens that it lets through, or None.
         highest_id: the highest id among its added tokens, or None.
@@ -41,6 +42,7 @@ class Tokenizer:
     names: tuple[str, ...] = ()
     names_from: str = ""
     side: str = ""
+    side_said: str = ""
     pad_id: int | None = None
     max_length: int | None = None
     highest_id: int | None = None
@@ -58,24 +60,31 @@ def read_tokenizer(folder: Folder) -> Tokenizer | None:
     names = listed or names_of_class(kind)
     padding, truncation = _mapping(fast.get("padding")), _mapping(fast.get("truncation"))
     tokens = _added(config)
+    side, side_said = _side(folder, config, padding, kind)
     pad = tokens.get(_content(config.get("pad_token")) or _content(special.get("pad_token")))
     return Tokenizer(
         shown=folder.called(_CONFIG) if config else folder.called(_FAST) if fast else "",
         tokenizer_class=kind,
         names=names,
         names_from="model_input_names" if listed else f"tokenizer_class {kind}" if names else "",
-        side=_side(config, padding, kind),
+        side=side,
+        side_said=side_said,
         pad_id=pad if pad is not None else _id(padding.get("pad_id")),
         max_length=_length(config.get("model_max_length")) or _length(truncation.get("max_length")),
         highest_id=max(tokens.values(), default=None),
     )
 
 
-def _side(config: dict[str, Any], padding: dict[str, Any], kind: str) -> str:
-    for said in (config.get("padding_side"), padding.get("direction")):
+def _side(folder: Folder, config: dict[str, Any], padding: dict[str, Any], kind: str) -> tuple[str, str]:
+    """The side, and which file says so; an explicit word counts before what the class does by itself."""
+    for name, key, said in (
+        (_CONFIG, "padding_side", config.get("padding_side")),
+        (_FAST, "padding.direction", padding.get("direction")),
+    ):
         if isinstance(said, str) and said.lower() in ("left", "right"):
-            return said.lower()
-    return default_side(kind)
+            return said.lower(), f"{folder.called(name)} says {key}: {said.lower()}"
+    side = default_side(kind)
+    return side, f"{folder.called(_CONFIG)} says tokenizer_class: {kind}, which pads {side}" if side else ""
 
 
 def _added(config: dict[str, Any]) -> dict[str, int]:

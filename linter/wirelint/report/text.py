@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,8 @@ def _model(model: ModelReport, options: RenderOptions) -> Iterator[str]:
         yield from (" " * (2 + _SEVERITY_WIDTH) + text for text in rest)
     if options.verbose and model.facts is not None:
         yield from _inputs(model)
-    for finding in model.findings:
-        yield from _finding(finding, options)
+    for finding, following in itertools.zip_longest(model.findings, model.findings[1:]):
+        yield from _finding(finding, options, said_below=following is not None and _same_advice(finding, following))
     if options.show_suppressed:
         for entry in model.suppressed:
             yield from _suppressed(entry, options)
@@ -72,17 +73,20 @@ def _inputs(model: ModelReport) -> Iterator[str]:
             yield f"  {entry.index}  {printable(entry.name, 60) or '(unnamed)'}: {entry.role} ({entry.confidence:.0%})"
 
 
-def _finding(finding: Finding, options: RenderOptions) -> Iterator[str]:
+def _same_advice(one: Finding, other: Finding) -> bool:
+    return (one.rule, one.severity, one.why, one.fix) == (other.rule, other.severity, other.why, other.fix)
+
+
+def _finding(finding: Finding, options: RenderOptions, *, said_below: bool) -> Iterator[str]:
+    """A finding; why it matters and how to mend it stand once below several that share them."""
     severity = _paint(finding.severity.value.ljust(_SEVERITY_WIDTH), _COLORS[finding.severity], options)
     yield from _headed(severity, finding, options)
     if options.quiet or (finding.severity is Severity.NOTE and not options.verbose):
         return  # a note is one line; `wirelint explain` has the rest
-    for label, text in (
-        ("how we know", "\n\n".join(known_lines(finding))),
-        ("why it matters", finding.why),
-        ("mend", finding.fix),
-    ):
-        yield from _labelled(label, text, options)
+    yield from _labelled("how we know", "\n\n".join(known_lines(finding)), options)
+    if not said_below:
+        yield from _labelled("why it matters", finding.why, options)
+        yield from _labelled("mend", finding.fix, options)
 
 
 def _headed(severity: str, finding: Finding, options: RenderOptions) -> Iterator[str]:

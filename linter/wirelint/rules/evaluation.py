@@ -59,6 +59,7 @@ def evaluate(rules: RuleSet, facts: ModelFacts, relative_path: str, enabled: Col
         "attention": facts.attention.sites,
         "embedding": facts.embeddings,
         "reduction": facts.reductions,
+        "contradiction": facts.expect.contradictions,
         "model": [facts],
         "file": facts.problems,
     }
@@ -136,7 +137,7 @@ class _Run:
             why=" ".join(block for block, _ in blocks(rule.why.render(names))),
             fix=rule.mend.render(names).strip(),
             where=Where(self.path, rule.kind, _index_of(entity), place),
-            evidence=(*(line.render(names).strip() for line in rule.how_we_know), *_texts(rule.evidence, names)),
+            evidence=(*filter(None, (line.render(names).strip() for line in rule.how_we_know)), *_texts(rule.evidence, names)),
             trace=_texts(rule.trace, names),
             fingerprint=self.mark(rule, entity, place),
         )

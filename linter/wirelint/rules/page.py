@@ -20,6 +20,7 @@ _KINDS = {
     "attention": "every attention site",
     "embedding": "every embedding table",
     "reduction": "every reduction over positions",
+    "contradiction": "every contradiction between the graph and the files beside it, its contract or its reference",
     "model": "the model as a whole",
     "file": "the file",
 }
@@ -30,7 +31,8 @@ def markdown_page(rule: Rule) -> str:
     lines = [f"# {rule.id}", "", f"`{rule.code}` · {_weight(rule)} · looks at {_KINDS[rule.kind]}", ""]
     if rule.since:
         lines[2] += f" · since {rule.since}"
-    lines += [f"> {_inline(rule.message.general)}", ""]
+    if not rule.message.is_field:
+        lines += [f"> {_inline(rule.message.general)}", ""]
     for heading, body in _sections(rule):
         lines += [f"## {heading}", "", body, ""]
     return "\n".join(lines)
@@ -40,7 +42,8 @@ def text_page(rule: Rule, width: int = 100) -> str:
     """The page for a terminal."""
     since = f", since {rule.since}" if rule.since else ""
     lines = [f"{rule.id} ({rule.code})", f"{_weight(rule)}; looks at {_KINDS[rule.kind]}{since}", ""]
-    lines += [*_indented(rule.message.general, width), ""]
+    if not rule.message.is_field:
+        lines += [*_indented(rule.message.general, width), ""]
     for heading, body in _sections(rule):
         lines += [heading, *_indented(body, width), ""]
     return "\n".join(lines)

@@ -20,7 +20,7 @@ __all__ = ["Template", "compile_template", "shown"]
 
 _LONGEST_NAME = 160
 _LONGEST_SENTENCE = 400
-"""For the items of a collection, which may be sentences about several names."""
+"""For sentences, which may be about several names."""
 _MOST_ITEMS = 12
 
 
@@ -37,6 +37,11 @@ class Template:
     def render(self, names: Mapping[str, Any]) -> str:
         """The text for these facts."""
         return "".join(part if isinstance(part, str) else shown(part.evaluate(names)) for part in self.parts)
+
+    @property
+    def is_field(self) -> bool:
+        """A single field is all there is, so that it says nothing in general."""
+        return len(self.parts) == 1 and not isinstance(self.parts[0], str)
 
     @property
     def general(self) -> str:
@@ -93,13 +98,17 @@ def shown(value: Any) -> str:
         # Sentences have commas of their own.
         between = "; " if any(", " in item for item in items) else ", "
         return between.join(items) + (f" and {more} more" if more else "")
-    return printable(value.text if isinstance(value, Evidence) else str(value), _LONGEST_NAME)
+    return _text(value.text if isinstance(value, Evidence) else str(value))
 
 
 def _item(value: Any) -> str:
     if value is None:
         return "?"
-    return printable(value, _LONGEST_SENTENCE) if isinstance(value, str) else shown(value)
+    return shown(value)
+
+
+def _text(value: str) -> str:
+    return printable(value, _LONGEST_SENTENCE if " " in value else _LONGEST_NAME)
 
 
 def _number(value: float) -> str:

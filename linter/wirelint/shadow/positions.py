@@ -54,18 +54,19 @@ def axes_over_positions(shape: tuple[int, ...], scenario: Scenario) -> list[Axis
     return found
 
 
-def position_axis(shape: tuple[int, ...], scenario: Scenario, changed: set[int] | None = None) -> Axis | None:
+def position_axis(shadow: Shadow, scenario: Scenario, changed: set[int] | None = None) -> Axis | None:
     """The axis over positions of an output.
 
     Args:
-        shape: of the output.
+        shadow: the output.
         scenario: of the run.
         changed: axes whose length changed with the padded length in another run, when the length was open; the first of
             them is the one, whatever its length is (a downsampled sequence).
     """
+    shape = shadow.shape
     axes = axes_over_positions(shape, scenario)
     if changed is None:
-        return axes[0] if axes else None
+        return next((axis for axis in axes if not _by_chance(shadow, scenario, axis)), None)
     for axis in axes:
         if axis.at in changed:
             return axis
@@ -74,6 +75,16 @@ def position_axis(shape: tuple[int, ...], scenario: Scenario, changed: set[int] 
         if main is not None and main.real_of(0, shape[at]) is not None:
             return Axis(at, main)
     return axes[0] if axes and any(axis.sequence.static for axis in axes) else None
+
+
+def _by_chance(shadow: Shadow, scenario: Scenario, axis: Axis) -> bool:
+    """A hidden axis has the fixed length of a sequence: nothing varies along it, and nothing of padded positions stands there.
+
+    Padded positions keep their own content through every residual connection, so that an axis over positions shows it
+    somewhere.
+    """
+    padded = _padded(scenario)
+    return shadow.labels.shape[axis.at] == 1 and not present(shadow.labels) & (padded[0] | padded[1])
 
 
 def batch_axis(shape: tuple[int, ...], scenario: Scenario, positions: Axis | None) -> int | None:
