@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wirelint.graph import Op, Value
+from wirelint.ops import Family, family
 from wirelint.shadow.labels import COUNT, LENGTH, NO_LABELS, ROUTED
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.registry import Context, transfer
@@ -339,7 +340,7 @@ def _is_whole_choice(value: Value | None, x: Shadow, axis: int, context: Context
         op = None if value is None else value.producer
         if op is None or op.kind == "NonZero":
             break
-        if op.kind not in ("Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity"):
+        if family(op.kind) is not Family.MOVE or op.kind == "Concat":
             return False
         value = op.inputs[0]
     if op is None or op.kind != "NonZero":
