@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
-from wirelint.cli import COMMANDS
+from wirelint.cli import COMMANDS, cli
 from wirelint.rules import load_rules
 
 Put = Callable[[dict[str, Any]], None]
@@ -81,6 +81,22 @@ def test_explain_writes_the_pages_of_the_documentation(run: Run) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(run: Run, shell: str) -> None:
     assert "_WIRELINT_COMPLETE" in run("completion", shell).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("wirelint che", ["plain,check"]),
+        ("wirelint check mod", ["file,mod"]),
+        ("wirelint check --baseline ", ["file,"]),
+        ("wirelint explain unused-", ["plain,unused-input"]),
+        ("wirelint check --ignore lfs-pointer,unus", ["plain,lfs-pointer,unused-input"]),
+    ],
+)
+def test_what_the_shell_is_offered(words: str, offered: list[str]) -> None:
+    environment = {"_WIRELINT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = CliRunner().invoke(cli, [], prog_name="wirelint", env=environment)
+    assert result.stdout.splitlines() == offered
 
 
 def test_version_names_what_reads_models(run: Run) -> None:

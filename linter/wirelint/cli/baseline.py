@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 
 @click.command("baseline")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_path)
 @click.option(
-    "--output-file", "-o", metavar="FILE", default="wirelint-baseline.json", show_default=True, help="The baseline file."
+    "--output-file",
+    "-o",
+    shell_complete=complete_path,
+    metavar="FILE",
+    default="wirelint-baseline.json",
+    show_default=True,
+    help="The baseline file.",
 )
-@click.option("--config", metavar="FILE", help="Use this configuration instead of the nearest one upwards from each model.")
+@click.option(
+    "--config",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Use this configuration instead of the nearest one upwards from each model.",
+)
 @click.option("--no-config", is_flag=True, help="Use no configuration file.")
-@click.option("--rules", multiple=True, metavar="DIR", help="A folder with further rules.")
+@click.option("--rules", multiple=True, shell_complete=complete_path, metavar="DIR", help="A folder with further rules.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, show_default=True, help="Check in this many processes.")
 @click.pass_context
 def command(

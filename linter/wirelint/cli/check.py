@@ -5,24 +5,35 @@ from __future__ import annotations
 import click
 
 from wirelint.cli.common import ProgressLine, expand_paths, severities, terminal_width, use_color, words, write_output
+from wirelint.cli.completing import complete_path, complete_rules
 from wirelint.report import FORMATS, RenderOptions, renderer
 
 __all__ = ["command"]
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_path)
 @click.option(
     "--output-format", "-f", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
 )
-@click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
+@click.option(
+    "--output-file",
+    "-o",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Write the report there instead of to standard output.",
+)
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "note", "never"]), help="Exit with 1 from this severity on [error]."
 )
 @click.option(
-    "--select", multiple=True, metavar="RULES", help="Look only for these: ids, codes, beginnings of codes, families."
+    "--select",
+    multiple=True,
+    shell_complete=complete_rules,
+    metavar="RULES",
+    help="Look only for these: ids, codes, beginnings of codes, families.",
 )
-@click.option("--ignore", multiple=True, metavar="RULES", help="Leave these out of the report.")
+@click.option("--ignore", multiple=True, shell_complete=complete_rules, metavar="RULES", help="Leave these out of the report.")
 @click.option("--severity", multiple=True, metavar="RULE=LEVEL", help="Report a rule as error, warning or note.")
 @click.option(
     "--min-confidence",
@@ -30,12 +41,27 @@ __all__ = ["command"]
     default="low",
     help="Leave out findings that are less sure.",
 )
-@click.option("--config", metavar="FILE", help="Use this configuration instead of the nearest one upwards from each model.")
+@click.option(
+    "--config",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Use this configuration instead of the nearest one upwards from each model.",
+)
 @click.option("--no-config", is_flag=True, help="Use no configuration file.")
-@click.option("--rules", multiple=True, metavar="DIR", help="A folder with further rules.")
-@click.option("--baseline", metavar="FILE", help="Findings in this file do not count; see 'wirelint baseline'.")
+@click.option("--rules", multiple=True, shell_complete=complete_path, metavar="DIR", help="A folder with further rules.")
+@click.option(
+    "--baseline",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Findings in this file do not count; see 'wirelint baseline'.",
+)
 @click.option("--no-baseline", is_flag=True, help="Use no baseline, whatever the configuration says.")
-@click.option("--reference", metavar="MODEL", help="The model that the checked ones were made from; hold them to it.")
+@click.option(
+    "--reference",
+    shell_complete=complete_path,
+    metavar="MODEL",
+    help="The model that the checked ones were made from; hold them to it.",
+)
 @click.option(
     "--only-models", is_flag=True, help="Pass over named files that are no model, for hooks; with none left, exit with 0."
 )

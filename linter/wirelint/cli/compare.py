@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 if TYPE_CHECKING:
     from wirelint.facts import ModelFacts
 
@@ -15,12 +17,14 @@ _PAIR = 2
 
 
 @click.command("compare")
-@click.argument("models", nargs=-1, required=True, metavar="REFERENCE MODEL")
+@click.argument("models", nargs=-1, required=True, metavar="REFERENCE MODEL", shell_complete=complete_path)
 @click.option("--bucket", is_flag=True, help="Two or more models compiled for several shapes: they must differ in these alone.")
 @click.option(
     "--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to report."
 )
-@click.option("--output-file", "-o", metavar="FILE", help="Write there instead of to standard output.")
+@click.option(
+    "--output-file", "-o", shell_complete=complete_path, metavar="FILE", help="Write there instead of to standard output."
+)
 @click.pass_context
 def command(ctx: click.Context, models: tuple[str, ...], bucket: bool, output_format: str, output_file: str | None) -> None:
     """Show what conversion or optimisation changed.

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 
 @click.command("config")
-@click.argument("path", default=".")
+@click.argument("path", default=".", shell_complete=complete_path)
 def command(path: str) -> None:
     """Show the settings that hold for a model, and where they come from."""
     from wirelint.cli.common import write_output

@@ -6,13 +6,19 @@ from pathlib import Path
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 
 @click.command("contract")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", shell_complete=complete_path)
 @click.option(
-    "--output-file", "-o", metavar="FILE", help="Write there, or to standard output with -  [MODEL's name.contract.yaml]."
+    "--output-file",
+    "-o",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Write there, or to standard output with -  [MODEL's name.contract.yaml].",
 )
 @click.option("--force", is_flag=True, help="Overwrite a contract that is there.")
 def command(model: str, output_file: str | None, force: bool) -> None:

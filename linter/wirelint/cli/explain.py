@@ -6,17 +6,23 @@ from pathlib import Path
 
 import click
 
+from wirelint.cli.completing import complete_path, complete_rules
+
 __all__ = ["command"]
 
 
 @click.command("explain")
-@click.argument("rule", required=False)
+@click.argument("rule", required=False, shell_complete=complete_rules)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
 @click.option(
     "--output-format", "-f", type=click.Choice(["text", "markdown"]), default="text", show_default=True, help="How to write."
 )
-@click.option("--output-dir", metavar="DIR", help="With --all and markdown: write a file per rule there.")
-@click.option("--rules", "folders", multiple=True, metavar="DIR", help="A folder with further rules.")
+@click.option(
+    "--output-dir", shell_complete=complete_path, metavar="DIR", help="With --all and markdown: write a file per rule there."
+)
+@click.option(
+    "--rules", "folders", multiple=True, shell_complete=complete_path, metavar="DIR", help="A folder with further rules."
+)
 def command(rule: str | None, every: bool, output_format: str, output_dir: str | None, folders: tuple[str, ...]) -> None:
     """Explain a rule: what it means, why it matters, how to mend it, and its limits.
 

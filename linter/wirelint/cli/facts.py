@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 
 @click.command("facts")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", shell_complete=complete_path)
 @click.option(
     "--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to show."
 )
-@click.option("--output-file", "-o", metavar="FILE", help="Write there instead of to standard output.")
+@click.option(
+    "--output-file", "-o", shell_complete=complete_path, metavar="FILE", help="Write there instead of to standard output."
+)
 def command(models: tuple[str, ...], output_format: str, output_file: str | None) -> None:
     """Show what wirelint knows about a model, without judging it.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -15,8 +17,14 @@ __all__ = ["command"]
 
 
 @click.command("fix")
-@click.argument("model", metavar="MODEL")
-@click.option("--output-file", "-o", metavar="OUT", help="Where the mended copy goes; with --force it may be MODEL itself.")
+@click.argument("model", metavar="MODEL", shell_complete=complete_path)
+@click.option(
+    "--output-file",
+    "-o",
+    shell_complete=complete_path,
+    metavar="OUT",
+    help="Where the mended copy goes; with --force it may be MODEL itself.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be changed, and write nothing.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @click.pass_context

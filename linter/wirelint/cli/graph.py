@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 _WRITERS = {".svg": "wirelint.picture.svg", ".dot": "wirelint.picture.dot", ".mmd": "wirelint.picture.mermaid"}
 
 
 @click.command("graph")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", shell_complete=complete_path)
 @click.option(
     "--input", "-i", "wanted", required=True, metavar="NAME", help="The input to follow: its name, or its position from 0."
 )
 @click.option(
     "--output-file",
     "-o",
+    shell_complete=complete_path,
     metavar="FILE",
     help="Write there: .svg, .dot (Graphviz) or .mmd (Mermaid).  [standard output, as Mermaid]",
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 
@@ -15,7 +17,9 @@ __all__ = ["command"]
 @click.option(
     "--output-format", "-f", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to list."
 )
-@click.option("--rules", "folders", multiple=True, metavar="DIR", help="A folder with further rules.")
+@click.option(
+    "--rules", "folders", multiple=True, shell_complete=complete_path, metavar="DIR", help="A folder with further rules."
+)
 def command(output_format: str, folders: tuple[str, ...]) -> None:
     """List the rules, each with the worst severity that it may have; `wirelint explain RULE` says more."""
     from wirelint.cli.common import terminal_width, write_output

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from wirelint.cli.completing import complete_path
+
 __all__ = ["command"]
 
 _GIB = 1 << 30
 
 
 @click.command("verify")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", shell_complete=complete_path)
 @click.option(
     "--output-format",
     "-f",
@@ -19,10 +21,19 @@ _GIB = 1 << 30
     show_default=True,
     help="How to report.",
 )
-@click.option("--output-file", "-o", metavar="FILE", help="Write the report there instead of to standard output.")
+@click.option(
+    "--output-file",
+    "-o",
+    shell_complete=complete_path,
+    metavar="FILE",
+    help="Write the report there instead of to standard output.",
+)
 @click.option("--paths/--no-paths", default=True, help="Compare the execution paths that this machine offers, too.")
 @click.option(
-    "--reference", metavar="MODEL", help="The model that this one was made from, in either format; compare the outputs."
+    "--reference",
+    shell_complete=complete_path,
+    metavar="MODEL",
+    help="The model that this one was made from, in either format; compare the outputs.",
 )
 @click.option("--bisect", is_flag=True, help="Where they differ, name the first operator that does; needs --reference.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
