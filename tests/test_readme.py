@@ -17,6 +17,7 @@ import yaml
 
 import wirelint
 from wirelint.config import read_config
+from wirelint.contract import read_contract
 from wirelint.rules import load_rules
 
 ROOT = Path(__file__).parents[1]
@@ -104,7 +105,9 @@ def test_the_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_the_configurations_are_valid(tmp_path: Path) -> None:
-    (first,) = blocks("docs/configuration.md", "yaml")
+    first, contract = blocks("docs/configuration.md", "yaml")
+    (tmp_path / "model.contract.yaml").write_text(contract)
+    assert read_contract(tmp_path / "model.contract.yaml").outputs
     (tmp_path / "wirelint.yaml").write_text(first)
     assert read_config(tmp_path / "wirelint.yaml").waivers
     (table,) = blocks("docs/configuration.md", "toml")

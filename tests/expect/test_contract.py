@@ -136,6 +136,20 @@ def test_order_counts_where_it_is_fixed(repository: Repository, tmp_path: Path) 
         assert len(list(contract_mismatches(read_contract(tmp_path / "model.contract.yaml"), repository.facts))) == count
 
 
+def test_a_size_that_the_exporter_did_not_find_out_is_not_promised_to_stay_unknown(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.takes("ids", "mask", shape=(None, None)).gives("embedding", shape=("batch", "Divembedding_dim_1"))
+    path = tmp_path / "model.contract.yaml"
+    path.write_text(contract_text(repository.facts))
+    assert "axes: [open, open]" in path.read_text()
+    repository.facts.outputs[0].shape = ("batch", 384)
+    assert list(contract_mismatches(read_contract(path), repository.facts)) == []
+    repository.facts.inputs[0].shape = (None, 128)
+    (sentence,) = contract_mismatches(read_contract(path), repository.facts)
+    assert "axes [open, open], and has [open, 128]" in sentence
+
+
 def test_check_holds_a_later_export(model: Path) -> None:
     run("contract", model)
     assert run("check", model).exit_code == 0

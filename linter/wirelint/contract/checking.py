@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wirelint.contract.terms import ANY, OPEN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -94,13 +96,13 @@ def _fits(axes: tuple[Axis, ...], shape: Shape) -> bool:
     if len(axes) != len(shape):
         return False
     return all(
-        not isinstance(size, int) if isinstance(axis, str) else size == axis or not isinstance(size, int)
+        axis == ANY or not isinstance(size, int) if isinstance(axis, str) else size == axis or not isinstance(size, int)
         for axis, size in zip(axes, shape, strict=True)
     )
 
 
 def _listed(shape: Sequence[Axis | None]) -> str:
-    return ", ".join("any" if size is None else str(size) for size in shape)
+    return ", ".join(OPEN if size is None else str(size) for size in shape)
 
 
 def _quoted(name: str) -> str:

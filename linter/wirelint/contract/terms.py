@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SUFFIX", "VERSION", "Axis", "Contract", "PromisedInput", "PromisedOutput"]
+__all__ = ["ANY", "OPEN", "SUFFIX", "VERSION", "Axis", "Contract", "PromisedInput", "PromisedOutput"]
 
 SUFFIX = ".contract.yaml"
 """A contract lies beside its model and bears its name: ``model.contract.yaml`` for ``model.onnx``."""
@@ -12,6 +12,10 @@ VERSION = 1
 
 Axis = int | str
 """A size, or a word for an axis that is open."""
+OPEN = "open"
+"""The word for an axis that is open and has no name."""
+ANY = "any"
+"""The word for an axis of which nothing is promised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wirelint.contract.terms import VERSION
+from wirelint.contract.terms import ANY, OPEN, VERSION
 from wirelint.printable import printable
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["contract_text"]
 
-_OPEN = "any"
 _FLOW_WIDTH = 100
 
 
@@ -34,7 +33,7 @@ def contract_text(facts: ModelFacts) -> str:
     name = printable(facts.path.replace("\\", "/").rsplit("/", 1)[-1])
     heading = (
         f"# What callers of {name} rely on. `wirelint check` holds the file to it; take out what may change.\n"
-        "# axes: a number is fixed, a word is open. padding: the sides on which padding can't change the output.\n"
+        "# axes: a number is fixed, a word is open, any is either. padding: sides on which padding can't change the output.\n"
     )
     return heading + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=_FLOW_WIDTH)
 
@@ -44,19 +43,19 @@ def _input(entry: InputFacts) -> dict[str, Any]:
     if entry.dtype != "unknown":
         said["dtype"] = entry.dtype
     if entry.shape is not None:
-        said["axes"] = [_OPEN if axis is None else axis for axis in entry.shape]
+        said["axes"] = [OPEN if axis is None else axis for axis in entry.shape]
     if entry.has_default:
         said["optional"] = True
     return said
 
 
 def _output(entry: OutputFacts, symbols: set[str]) -> dict[str, Any]:
-    """A symbol that an exporter invented for an output alone means nothing to a reader."""
+    """Of an axis that is open in an output alone nothing is promised: the exporter may not have found out its size."""
     said: dict[str, Any] = {"name": entry.name}
     if entry.dtype != "unknown":
         said["dtype"] = entry.dtype
     if entry.shape is not None:
-        said["axes"] = [axis if isinstance(axis, int) or axis in symbols else _OPEN for axis in entry.shape]
+        said["axes"] = [axis if isinstance(axis, int) or axis in symbols else ANY for axis in entry.shape]
     sides = [side for side in ("right", "left") if getattr(entry.padding, side) == "safe"]
     if sides:
         said["padding"] = sides
