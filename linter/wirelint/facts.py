@@ -410,7 +410,8 @@ class ReductionFacts:
 
     Attributes:
         place: the operator.
-        kind: ``mean``, ``sum``, ``max``, ``min``, ``first``, ``last``, ``weighted``, ``argmax`` or ``other``.
+        kind: ``mean``, ``sum``, ``max``, ``min``, ``norm``, ``weighted``, or for a lookup of one position ``first`` (also the
+            first real one, wherever it stands), ``last``, ``position`` (another fixed one) or ``counted`` (from the inputs).
         masked: padded positions have no share in it under right padding.
         divisor: of a mean: ``mask`` (number of real positions), ``length`` (padded length), ``none`` or ``unknown``.
         divisor_guarded: the divisor can't become zero.
@@ -652,6 +653,11 @@ class ModelFacts:
         """
         ranks = [_FED.index(role) for role in self.order]
         return "ids" not in self.order or ranks == sorted(ranks)
+
+    @property
+    def ids_dtype(self) -> str:
+        """Element type of the token ids; empty when no input carries them."""
+        return next((entry.dtype for entry in self.inputs if entry.role == "ids"), "")
 
     @property
     def all_constant(self) -> bool:

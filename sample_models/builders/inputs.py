@@ -197,6 +197,20 @@ def _(target: Path) -> None:
 
 
 @sample(
+    "inputs/bert_mask_int32/model.onnx",
+    "traced with a 32-bit mask beside 64-bit ids, while one tokenizer makes both",
+    TS14,
+    BERT,
+    must=("input-dtype",),
+)
+def _(target: Path) -> None:
+    example = tiny.example(*BERT)
+    example["attention_mask"] = example["attention_mask"].int()
+    export.torchscript(classifier(), example, target, outputs=["logits"])
+    companions.tokenizer(target.parent, "BertTokenizer", list(BERT))
+
+
+@sample(
     "inputs/bert_mask_default.onnx",
     "the mask is a graph input and an initializer of ones: callers may leave it out",
     f"{TS14}, initializer added",

@@ -112,6 +112,15 @@ class TestInterface:
         assert operand.constant is None
         np.testing.assert_array_equal(operand.default.load(), np.ones((2, 4)))
 
+    @pytest.mark.parametrize(("dim", "fed"), [("batch", True), (None, False), (4, False)])
+    def test_vector_with_a_default(self, load, dim, fed):
+        """One length for each row is fed; a bias that an old file lists has no name for its dimension."""
+        lengths = numpy_helper.from_array(np.full(4, 7, dtype=np.float32), "lengths")
+        model = model_of(
+            [node("Add", "x lengths", "y")], inputs=["x", info("lengths", [dim])], initializers=[lengths], ir_version=9
+        )
+        assert [value.name for value in load(model).graph.inputs] == (["x", "lengths"] if fed else ["x"])
+
     def test_header(self, load):
         model = model_of([node("Relu", "x", "y")], opsets=[("ai.onnx", 15), ("", 18), ("com.microsoft", 1), ("", 16)])
         model.producer_name, model.producer_version = "exporter", "2.1"

@@ -53,6 +53,7 @@ NAMES = {
         ("max(entry.confidence for entry in model.inputs)", 1.0),
         ("sequence.length == 128 or sequence.length == 'seq'", True),
         ("expect.wants_mask is None", True),
+        ("model.format == 'onnx'", True),
     ],
 )
 def test_evaluates(source: str, value: object) -> None:

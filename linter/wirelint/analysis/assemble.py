@@ -33,7 +33,7 @@ from wirelint.shadow.scenario import MaskForm, Sizes
 from wirelint.trace.evidence import Use
 from wirelint.trace.roles import Trace, trace
 
-__all__ = ["Examination", "analyse", "examine"]
+__all__ = ["Examination", "analyse", "disagreeing_axes", "examine"]
 
 _SHOWN = 3
 _WORSE = {"safe": 0, "n/a": 0, "unknown": 1, "leaks": 2}
@@ -313,37 +313,51 @@ def _batch(graph: Graph, traced: Trace, execution: Execution, inputs: list[Input
         first = refused[0]
         made.failed, made.failed_at = first.sizes.batch, f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'"
         made.accepted = execution.sizes.batch
-    made.disagreeing = _disagreeing(inputs)
+    made.disagreeing = disagreeing_axes(inputs)
     return made
 
 
-def _disagreeing(inputs: list[InputFacts]) -> tuple[str, ...]:
-    """Token-level inputs that fix an axis which their siblings leave open, or fix otherwise."""
-    tokens = [
-        entry
-        for entry in inputs
-        if entry.role in ("ids", "mask", "segment", "position") and entry.shape is not None and len(entry.shape) == 2
-    ]
+def disagreeing_axes(inputs: list[InputFacts]) -> tuple[str, ...]:
+    """Token-level inputs that fix an axis which the sequence they belong to leaves open or fixes otherwise, or leave open one
+    that it fixes: one sentence for each contradiction.
+    """
+    carrier = _carrier(inputs)
+    if carrier is None or carrier.shape is None:
+        return ()
+    cached = any(entry.role == "past" for entry in inputs)
     found = []
     for axis, name in ((0, "batch"), (1, "sequence")):
-        declared = [(entry, entry.shape[axis]) for entry in tokens if entry.shape is not None]
-        free = [entry for entry, size in declared if not isinstance(size, int)]
-        fixed: dict[int, list[InputFacts]] = {}
-        for entry, size in declared:
-            if isinstance(size, int):
-                fixed.setdefault(size, []).append(entry)
-        if any(entry.role == "ids" for entry in free):
-            for size, entries in fixed.items():
-                # A position input of one row for the whole batch is broadcast; so is a mask of one row.
-                broadcast = ("position", "mask") if (size, axis) == (1, 0) else ()
-                shown = [entry.shown for entry in entries if entry.role not in broadcast]
-                if shown:
-                    fix = "fixes" if len(shown) == 1 else "fix"
-                    found.append(f"{' and '.join(shown)} {fix} the {name} axis at {size}, which {free[0].shown} leaves open")
-        firsts = [f"{size} in {entries[0].shown}" for size, entries in fixed.items() if size != 1]
-        if len(firsts) > 1 and not any(entry.role == "past" for entry in inputs):
-            found.append(f"the {name} axis is fixed at {' and '.join(firsts)}")
+        own, declared = carrier.shape[axis], dict[int | None, list[InputFacts]]()
+        for entry in inputs:
+            if entry.role not in ("mask", "segment", "position") or entry.shape is None or len(entry.shape) != 2:
+                continue
+            size = entry.shape[axis]
+            # A mask over cached and new keys has a length of its own; what has one row for the whole batch is broadcast.
+            if (cached and axis == 1) or (size == 1 and axis == 0 and entry.role in ("position", "mask")):
+                continue
+            declared.setdefault(size if isinstance(size, int) else None, []).append(entry)
+        for size, entries in declared.items():
+            shown = [entry.shown for entry in entries]
+            if size is not None and not isinstance(own, int):
+                fix = "fixes" if len(shown) == 1 else "fix"
+                found.append(f"{' and '.join(shown)} {fix} the {name} axis at {size}, which {carrier.shown} leaves open")
+            elif size is None and isinstance(own, int) and own != 1:
+                found.append(f"{carrier.shown} fixes the {name} axis at {own}, which {shown[0]} leaves open")
+            elif size is not None and size != own and 1 not in (size, own):
+                found.append(f"the {name} axis is fixed at {own} in {carrier.shown} and {size} in {shown[0]}")
     return tuple(found)
+
+
+def _carrier(inputs: list[InputFacts]) -> InputFacts | None:
+    """The input over whose positions masks, segments and positions run: the ids, or else what a decoder attends to.
+
+    None where there are several texts, as nothing in the declared shapes says which mask belongs to which.
+    """
+    for role, rank in (("ids", 2), ("encoder_states", 3)):
+        found = [entry for entry in inputs if entry.role == role and entry.shape is not None and len(entry.shape) == rank]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def _precision(graph: Graph) -> str:

@@ -15,7 +15,7 @@ from wirelint.shadow.interpreter import Run
 from wirelint.shadow.labels import LENGTH, NO_LABELS
 from wirelint.shadow.positions import axes_over_positions
 from wirelint.shadow.scenario import Scenario
-from wirelint.shadow.value import Shadow, present
+from wirelint.shadow.value import Array, Shadow, present
 from wirelint.trace.roles import Trace
 
 __all__ = ["reduction_facts"]
@@ -26,6 +26,7 @@ _KINDS = {
     "ReduceMax": "max",
     "ReduceMin": "min",
     "ReduceL2": "norm",
+    "ReduceLogSumExp": "sum",
     "GlobalAveragePool": "mean",
 }
 _JOINS = ("mean", "sum", "norm", "max", "min")
@@ -80,6 +81,28 @@ def _over_positions(operand: Value, shadow: Shadow, execution: Execution) -> boo
     return bool(other.shape[axis.at] != shadow.shape[axis.at])
 
 
+def _part(op: Op, execution: Execution) -> Shadow | None:
+    """The operand of a reduction over some of the positions, such as all but the first, in the right-padded run.
+
+    Its axis has not as many elements as there are positions, but it grows with the sequence, and nothing in the result does.
+    """
+    (scenario, run), (other, other_run) = execution.right, execution.left
+    if op.kind not in _KINDS or scenario.main is None or other.main is None or scenario.main.length == other.main.length:
+        return None
+    values = (op.inputs[0], op.outputs[0])
+    pairs = [(run.values.get(value), other_run.values.get(value)) for value in values if value is not None]
+    more = other.main.length - scenario.main.length
+    growing = [
+        sum(1 for a, b in zip(first.shape, second.shape, strict=True) if b - a == more)
+        for first, second in pairs
+        if first is not None and second is not None and first.rank == second.rank
+    ]
+    shadow = pairs[0][0]
+    if growing != [1, 0] or shadow is None or not shadow.dtype.is_float:
+        return None
+    return shadow if present(shadow.labels) & (scenario.layout.padded | _real(scenario)) else None
+
+
 def _real(scenario: Scenario) -> np.uint64:
     bits: np.uint64 = NO_LABELS
     for sequence in scenario.sequences:
@@ -87,7 +110,7 @@ def _real(scenario: Scenario) -> np.uint64:
     return bits
 
 
-def _kind(op: Op, slot: int, shadow: Shadow, run: Run, scenario: Scenario) -> str | None:
+def _kind(op: Op, slot: int, shadow: Shadow, execution: Execution) -> str | None:
     if op.kind in _KINDS:
         return _KINDS[op.kind]
     if op.kind in ("MatMul", "Einsum"):
@@ -95,19 +118,54 @@ def _kind(op: Op, slot: int, shadow: Shadow, run: Run, scenario: Scenario) -> st
     if op.kind in _SELECT:
         if slot != 0:
             return None
+        scenario = execution.right[0]
         axis = axes_over_positions(shadow.shape, scenario)[0].at
-        if op.kind == "Gather" and op.attrs.get("axis", 0) == axis:
-            index = op.inputs[1]
-            held = None if index is None else run.values.get(index) or _constant(index)
-            numbers = None if held is None else held.integers()
-            last = shadow.shape[axis] - 1
-            if numbers and not present(held.labels if held is not None else np.zeros(1, np.uint64)) & ~LENGTH:
-                return "first" if set(numbers) <= {0} else "last" if set(numbers) <= {-1, last} else "position"
-            return "counted"
+        if op.kind in ("Gather", "GatherElements", "GatherND"):
+            return _read_at(op, axis, shadow.shape, execution)
         if op.kind in ("Slice", "StridedSlice", "Split"):
-            return "slice"
-        return "counted"
+            taken = execution.right[1].values[op.outputs[0]]
+            return None if taken.rank == shadow.rank and taken.shape[axis] != 1 else "slice"
     return None
+
+
+def _read_at(op: Op, axis: int, shape: tuple[int, ...], execution: Execution) -> str:
+    """Which position a lookup along the sequence takes: a fixed one, the first real one, or one counted from the inputs."""
+    scenario, run = execution.right
+    held = _index(op, run)
+    taken = None if held is None else _positions_taken(op, axis, len(shape), held)
+    if held is None or taken is None:
+        return "counted"
+    if not present(held.labels) & ~LENGTH:
+        numbers = {int(number) for number in taken.ravel()}
+        return "first" if numbers <= {0} else "last" if numbers <= {-1, shape[axis] - 1} else "position"
+    # Right padding leaves the first real token where the row begins, so only left padding tells.
+    scenario, run = execution.left
+    held = _index(op, run)
+    taken = None if held is None else _positions_taken(op, axis, len(shape), held)
+    main = scenario.main
+    if main is None or taken is None or taken.ndim < 2 or len(taken) != len(main.real):
+        return "counted"
+    begins = np.argmax(main.real, axis=1).reshape(-1, *(1,) * (taken.ndim - 1))
+    return "first" if bool((taken == begins).all()) else "counted"
+
+
+def _index(op: Op, run: Run) -> Shadow | None:
+    index = op.inputs[1]
+    held = None if index is None else run.values.get(index) or _constant(index)
+    return held if held is not None and held.size and held.integers() is not None else None
+
+
+def _positions_taken(op: Op, axis: int, rank: int, held: Shadow) -> Array | None:
+    """The part of the indices that runs along an axis of what is read, or None when none does.
+
+    ``Gather`` takes whole slices along its axis, ``GatherElements`` an index for each element along its axis, and the last
+    axis of the indices of ``GatherND`` holds one number for each axis that it reads after its batch axes.
+    """
+    indices = held.full_value()
+    if op.kind == "GatherND":
+        at = axis - int(op.attrs.get("batch_dims", 0))
+        return indices[..., at : at + 1] if indices.ndim and 0 <= at < indices.shape[-1] else None
+    return indices if int(op.attrs.get("axis", 0)) % rank == axis else None
 
 
 def _constant(value: Value) -> Shadow | None:
@@ -200,15 +258,16 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         ):
             continue
         found = _candidate(op, run, scenario)
-        if found is None:
+        part = None if found is not None else _part(op, execution)
+        if found is None and part is None:
             continue
-        slot, shadow = found
+        slot, shadow = found or (0, part)
         operand = op.inputs[slot]
-        if operand is None or not _hidden(trace, operand):
+        if operand is None or shadow is None or not _hidden(trace, operand):
             continue
-        if not _over_positions(operand, shadow, execution):
+        if part is None and not _over_positions(operand, shadow, execution):
             continue
-        kind = _kind(op, slot, shadow, run, scenario)
+        kind = _kind(op, slot, shadow, execution)
         if kind is None:
             continue
         if kind == "slice":
@@ -219,7 +278,7 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         left_scenario, left_run = execution.left
         left = left_run.values.get(op.outputs[0])
         fact.leaks_left = left is not None and bool(present(left.labels) & left_scenario.layout.padded)
-        fact.masked = _masked(shadow, scenario, kind) if kind in _JOINS else not fact.leaks_right
+        fact.masked = _masked(shadow, scenario, kind) if kind in _JOINS and part is None else not fact.leaks_right
         if kind == "mean":
             fact.divisor = "length"
         elif kind in ("sum", "weighted"):

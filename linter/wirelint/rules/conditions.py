@@ -64,8 +64,17 @@ def _evaluator() -> Any:
     import simpleeval
 
     evaluator = simpleeval.EvalWithCompoundTypes(functions={name: call for name, (call, _) in FUNCTIONS.items()})
-    evaluator.ATTR_INDEX_FALLBACK = False
+    evaluator.nodes[ast.Attribute] = functools.partial(_attribute, evaluator)
     return evaluator
+
+
+def _attribute(evaluator: Any, node: ast.Attribute) -> Any:
+    """A field or method of a fact, or a method of a text: the checker has let no other attribute through.
+
+    ``simpleeval`` itself refuses ``format`` on whatever object, for the sake of ``str.format``; models and files have a field
+    of that name.
+    """
+    return getattr(evaluator.eval("", previously_parsed=node.value), node.attr)
 
 
 @functools.cache

@@ -64,10 +64,13 @@ def _like_an_input(
 
     Before IR version 4 every initializer was listed so, and `keep_initializers_as_inputs` does it still.  An input that is
     meant to be fed is declared as the required ones are: with an open dimension, or with the type and shape of one of them.
+    A vector must name its dimension: old files leave those of biases out.
     """
     dtype, shape = declared
-    if shape is None or len(shape) < 2:
+    if not shape:
         return False
+    if len(shape) == 1:
+        return isinstance(shape[0], str)
     return any(not isinstance(dim, int) for dim in shape) or (not dtype.is_float and declared in required)
 
 
