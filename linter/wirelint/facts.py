@@ -389,6 +389,7 @@ class EmbeddingFacts:
         index_input: index of the graph input, when ``index_from`` is ``input``.
         constant_index: the one index at which it is always read, when it is one.
         first_index: the index of the first real position, where indices are positions.
+        other_sequence: it is read at as many positions however many tokens there are: those of an image's patches, say.
         distinct_rows: its rows differ, so that which one is read matters.
     """
 
@@ -401,6 +402,7 @@ class EmbeddingFacts:
     index_input: int | None = None
     constant_index: int | None = None
     first_index: int = 0
+    other_sequence: bool = False
     distinct_rows: bool = False
 
 
@@ -496,6 +498,7 @@ class ExpectationFacts:
 
     Attributes:
         sources: the files that were read.
+        reads_images: what a decoder attends to stands for the patches of an image, which nobody pads.
         input_names: names that the caller's tokenizer or processor emits; empty when nothing says.
         pads: ``right``, ``left`` or empty when nothing says.
         pads_said: which file says so, and what it says; empty when nothing says.
@@ -518,6 +521,7 @@ class ExpectationFacts:
 
     sources: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
+    reads_images: bool = False
     pads: str = ""
     pads_said: str = ""
     wants_mask: bool | None = None
@@ -708,9 +712,14 @@ class ModelFacts:
         return next((output.witness_left for output in self.outputs if output.witness_left), ())
 
     @property
+    def position_tables(self) -> list[EmbeddingFacts]:
+        """The tables of the tokens' positions."""
+        return [entry for entry in self.embeddings if entry.kind == "position" and not entry.other_sequence]
+
+    @property
     def absolute_positions(self) -> bool:
         """A position table is read at 0, 1, 2, ... whatever the padding is."""
-        return any(entry.kind == "position" and entry.index_from == "range" for entry in self.embeddings)
+        return any(entry.index_from == "range" for entry in self.position_tables)
 
     @property
     def embeds(self) -> bool:
@@ -725,7 +734,7 @@ class ModelFacts:
     @property
     def usable_length(self) -> int | None:
         """The longest row that the position table has places for, or None without such a table."""
-        return min((entry.rows - entry.first_index for entry in self.embeddings if entry.kind == "position"), default=None)
+        return min((entry.rows - entry.first_index for entry in self.position_tables), default=None)
 
 
 ENTITIES: dict[str, type[Any]] = {

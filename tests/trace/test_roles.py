@@ -130,6 +130,38 @@ def test_lengths_of_a_recurrent_operator(tmp_path):
     assert roles(path) == ["ids", "lengths"]
 
 
+def test_lengths_by_which_rows_are_sorted(tmp_path):
+    """``pack_padded_sequence`` sorts rows by length; their places are written into a tensor to find them again."""
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["h"]),
+            helper.make_node("Shape", ["n"], ["rows"]),
+            helper.make_node("TopK", ["n", "rows"], ["sorted", "order"], axis=0),
+            helper.make_node("Gather", ["h", "order"], ["longest_first"]),
+            helper.make_node("Transpose", ["longest_first"], ["steps"], perm=[1, 0, 2]),
+            helper.make_node("Cast", ["sorted"], ["n32"], to=TensorProto.INT32),
+            helper.make_node("GRU", ["steps", "w", "r", "", "n32"], ["tags"], hidden_size=4),
+            helper.make_node("ConstantOfShape", ["rows"], ["blank"], value=numpy_helper.from_array(np.zeros(1, np.int64))),
+            helper.make_node("ScatterElements", ["blank", "order", "order"], ["back"]),
+            helper.make_node("Gather", ["tags", "back"], ["y"], axis=2),
+        ],
+        [("ids", *TOKENS), ("n", TensorProto.INT64, ["batch"])],
+        {"words": table(50), "w": np.zeros((1, 12, 8), np.float32), "r": np.zeros((1, 12, 4), np.float32)},
+    )
+    assert roles(path) == ["ids", "lengths"]
+
+
+def test_lengths_of_a_waveform_that_nothing_reads(tmp_path):
+    path = small_graph(
+        tmp_path,
+        [helper.make_node("Conv", ["wave", "kernel"], ["y"])],
+        [("wave", TensorProto.FLOAT, ["batch", 1, "samples"]), ("n", TensorProto.INT64, ["batch"])],
+        {"kernel": np.ones((4, 1, 3), np.float32)},
+    )
+    assert roles(path) == ["features", "lengths"]
+
+
 FEATURES = (TensorProto.FLOAT, ["batch", "length", 3])
 
 

@@ -89,7 +89,7 @@ def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination
         inputs=inputs,
         outputs=outputs,
         attention=_attention(sites),
-        embeddings=embedding_facts(traced, execution),
+        embeddings=embedding_facts(graph, traced, execution),
         reductions=reduction_facts(graph, traced, execution),
         sequence=_sequence(graph, traced, execution),
         batch=_batch(graph, traced, execution, inputs),
@@ -107,7 +107,7 @@ def examine(model: Model, *, reference: ModelFacts | None = None) -> Examination
         facts.stopped_at = f"{stop.op.origin.op_type or stop.op.kind} '{stop.op.origin.name}': {stop.reason}"
     facts.mask = _mask(traced, facts, execution)
     facts.decoder_only = any(site.causal for site in sites) and not any(site.kind == "cross" for site in sites)
-    facts.sequence.max_length = min((entry.rows for entry in facts.embeddings if entry.kind == "position"), default=None)
+    facts.sequence.max_length = min((entry.rows for entry in facts.position_tables), default=None)
     expect.mismatches = judge(facts)
     if reference is not None:
         from wirelint.compare import mismatches
@@ -129,7 +129,7 @@ def _executed(graph: Graph, traced: Trace, expect: ExpectationFacts) -> tuple[Ex
     constants = Constants()
 
     def run(forms: dict[int, MaskForm]) -> tuple[Execution, list[SiteFacts]]:
-        execution = execute(graph, traced, constants, forms, pad_id=expect.pad_id)
+        execution = execute(graph, traced, constants, forms, pad_id=expect.pad_id, unpadded=_unpadded(expect))
         return execution, [site_facts(site, traced, execution, graph.inputs) for site in traced.sites]
 
     forms: dict[int, MaskForm] = {}
@@ -174,7 +174,12 @@ def _other_branches(graph: Graph, traced: Trace, forms: dict[int, MaskForm], exp
     ]
     if not flags:
         return []
-    return [execute(graph, traced, Constants(), forms, pad_id=expect.pad_id, branch=True)]
+    return [execute(graph, traced, Constants(), forms, pad_id=expect.pad_id, branch=True, unpadded=_unpadded(expect))]
+
+
+def _unpadded(expect: ExpectationFacts) -> frozenset[str]:
+    """Roles whose sequences are never padded: the patches of an image are as many for each."""
+    return frozenset({"encoder_states"} if expect.reads_images else ())
 
 
 def _merge(outputs: list[OutputFacts], others: list[OutputFacts]) -> None:
@@ -275,18 +280,10 @@ def _sequence(graph: Graph, traced: Trace, execution: Execution) -> SequenceFact
     ranges = other is not None and other.length != main.length
     if execution.accepted and lengths and not main.static and not ranges:
         first = lengths[0]
-        made.failed_length, made.failed_at, made.runs = (
-            getattr(first.sizes, _open(main.role)),
-            f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'",
-            False,
-        )
-        made.accepted_length = getattr(execution.sizes, _open(main.role))
+        refused, taken = (_lengths(sizes) for sizes in (first.sizes, execution.sizes))
+        made.failed_length, made.accepted_length = next(pair for pair in zip(refused, taken, strict=True) if pair[0] != pair[1])
+        made.failed_at, made.runs = f"{first.op.origin.op_type or first.op.kind} '{first.op.origin.name}'", False
     return made
-
-
-def _open(role: str) -> str:
-    """The field of the sizes that gives a sequence its length."""
-    return {"features": "frames", "encoder_states": "other", "pixels": "pixels"}.get(role, "length")
 
 
 def _lengths(sizes: Sizes) -> tuple[int, int, int]:

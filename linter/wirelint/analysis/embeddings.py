@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from wirelint.analysis.sites import place_of
 from wirelint.errors import ModelFileError
 from wirelint.facts import EmbeddingFacts
+from wirelint.graph import Graph, Op
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.labels import LENGTH
 from wirelint.shadow.value import Shadow, present
@@ -59,8 +62,67 @@ def _first(shadow: Shadow) -> int:
     return max(0, int(shadow.full_value().reshape(-1)[0]))
 
 
-def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
-    """The facts about every lookup, in the graph's order."""
+def _other_sequence(lookup: Lookup, shadow: Shadow, execution: Execution) -> bool:
+    """As many positions are read whatever the length of the tokens, and not as many as there are tokens."""
+    first, second = execution.right[0].main, execution.left[0].main
+    if first is None or second is None:
+        return False
+    read = shadow.shape[-1] if shadow.shape else 0
+    if first.length == second.length:
+        return lookup.index.constant is not None and read != first.length
+    again = execution.left[1].values.get(lookup.index)
+    return read != first.length and (again is None or again.shape[-1:] == shadow.shape[-1:])
+
+
+def _sliced_tables(graph: Graph, trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
+    """Position tables that are cut to the length of the sequence and added to its embeddings, without a lookup."""
+    made = []
+    for op in graph.ops:
+        table = op.inputs[0] if op.kind in ("Slice", "StridedSlice") else None
+        if (
+            table is None
+            or table.constant is None
+            or table.constant.dtype.is_integer
+            or len(table.constant.shape) not in (2, 3)
+        ):
+            continue
+        rows, width = table.constant.shape[-2:]
+        if _follows_length(op, width, execution) and any(_joins_tokens(use, slot, trace) for use, slot in _uses(op)):
+            made.append(EmbeddingFacts(place_of(op), table.name, rows, width, "position", "range"))
+    return made
+
+
+def _follows_length(op: Op, width: int, execution: Execution) -> bool:
+    """One row of a table for each token, in both runs, which have different lengths."""
+    lengths = set()
+    for scenario, run in execution.sides.values():
+        shadow = run.values.get(op.outputs[0])
+        if shadow is None or scenario.main is None or shadow.shape[-2:] != (scenario.main.length, width):
+            return False
+        lengths.add(scenario.main.length)
+    return len(lengths) > 1
+
+
+def _uses(op: Op) -> Iterator[tuple[Op, int]]:
+    """Who takes the result, behind operators that change its shape or type alone."""
+    values, seen = [op.outputs[0]], 0
+    while values and seen < _SEGMENTS:
+        seen += 1
+        for use, slot in values.pop().consumers:
+            if slot == 0 and use.kind in ("Cast", "Expand", "Identity", "Unsqueeze"):
+                values += use.outputs
+            yield use, slot
+
+
+def _joins_tokens(use: Op, slot: int, trace: Trace) -> bool:
+    """It is added to rows that token ids have looked up."""
+    other = use.inputs[1 - slot] if use.kind == "Add" and slot < 2 else None
+    tokens = {"ids", "decoder_ids"}
+    return other is not None and bool(tokens & {trace.roles[at].name for at in bits(trace.flow[other].indexed)})
+
+
+def embedding_facts(graph: Graph, trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
+    """The facts about every lookup, in the graph's order, then about tables that are sliced."""
     made = []
     token_widths = {
         lookup.width
@@ -91,7 +153,8 @@ def embedding_facts(trace: Trace, execution: Execution) -> list[EmbeddingFacts]:
                     fact.distinct_rows = lookup.rows > 1 and _distinct(lookup)
                 elif _counts_up(numbers, shadow.shape[-1] if shadow.shape else 0):
                     fact.index_from, fact.kind = "range", "position"
+                    fact.other_sequence = _other_sequence(lookup, shadow, execution)
         if fact.kind == "position" and shadow is not None and shadow.is_exact and shadow.value is not None and shadow.size:
             fact.first_index = _first(shadow)
         made.append(fact)
-    return made
+    return [*made, *_sliced_tables(graph, trace, execution)]

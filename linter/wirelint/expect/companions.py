@@ -81,6 +81,7 @@ def expectations(found: Companions) -> ExpectationFacts:
     return ExpectationFacts(
         sources=found.sources,
         input_names=found.names,
+        reads_images=config is not None and config.reads_images,
         pads=tokenizer.side if tokenizer is not None else "",
         pads_said=tokenizer.side_said if tokenizer is not None else "",
         wants_mask=wants_mask,

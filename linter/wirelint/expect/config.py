@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from wirelint.expect.families import segment_rows
+from wirelint.expect.families import READS_IMAGES, segment_rows
 from wirelint.expect.folder import Folder, flag, text, texts, whole
 
 __all__ = ["ModelConfig", "read_config"]
@@ -31,6 +31,7 @@ class ModelConfig:
         pad_id: ``pad_token_id``, or None.
         vocab_size: rows of the token table, or None.
         pair_task: two texts per row are usual; None when it does not say.
+        reads_images: its encoder reads images, and its decoder or text tower attends to their patches.
         generates: it makes text token by token, so that a runtime feeds it rather than a tokenizer.
     """
 
@@ -41,6 +42,7 @@ class ModelConfig:
     pad_id: int | None = None
     vocab_size: int | None = None
     pair_task: bool | None = None
+    reads_images: bool = False
     generates: bool = False
 
 
@@ -61,6 +63,7 @@ def read_config(folder: Folder) -> ModelConfig | None:
         pad_id=pad if pad is not None and pad >= 0 else None,
         vocab_size=whole(held.get("vocab_size")),
         pair_task=_pair_task(held, architecture),
+        reads_images=model_type in READS_IMAGES,
         generates=bool(_GENERATES.search(architecture)) or flag(held.get("is_encoder_decoder")) is True,
     )
 

@@ -6,7 +6,15 @@ of the models, and the classes that the feature extractors name.  A class that i
 
 from __future__ import annotations
 
-__all__ = ["EMITS_PIXEL_MASK", "VISIBLE_PADDING", "default_side", "names_of_class", "names_of_model_type", "segment_rows"]
+__all__ = [
+    "EMITS_PIXEL_MASK",
+    "READS_IMAGES",
+    "VISIBLE_PADDING",
+    "default_side",
+    "names_of_class",
+    "names_of_model_type",
+    "segment_rows",
+]
 
 _IDS_AND_MASK = """
     Bart Barthez Bartpho BertGeneration BigBird BioGpt Blenderbot BlenderbotSmall Bloom ByT5 CLIP Camembert CodeGen CodeLlama
@@ -38,6 +46,9 @@ EMITS_PIXEL_MASK = frozenset({
     "oneformer", "table-transformer", "vilt",
 })  # fmt: skip
 """Model types whose ``forward`` takes ``pixel_mask`` and whose image processor makes it when it pads."""
+
+READS_IMAGES = frozenset({"blip", "blip-2", "blip_text_model", "instructblip", "trocr", "vision-encoder-decoder"})
+"""Model types whose text decoder attends to the patches of an image, a fixed number for each: there is nothing to mask."""
 
 _TWO_SEGMENTS = frozenset({
     "albert", "bert", "convbert", "electra", "layoutlm", "mobilebert", "nezha", "rembert", "roc_bert", "roformer",

@@ -62,12 +62,17 @@ class Execution:
 
 
 class _Runner:
-    def __init__(self, graph: Graph, trace: Trace, constants: Constants, pad_id: int | None, *, branch: bool) -> None:
+    def __init__(
+        self, graph: Graph, trace: Trace, constants: Constants, pad_id: int | None, unpadded: frozenset[str], *, branch: bool
+    ) -> None:
         self.graph, self.trace, self.constants, self.pad_id, self.branch = graph, trace, constants, pad_id, branch
+        self.unpadded = unpadded
         self.watch = {site.op for site in trace.sites}
 
     def run(self, side: str, sizes: Sizes, forms: Mapping[int, MaskForm]) -> tuple[Scenario, Run]:
-        scenario = build(self.graph, self.trace, side, sizes, forms, pad_id=self.pad_id, branch=self.branch)
+        scenario = build(
+            self.graph, self.trace, side, sizes, forms, pad_id=self.pad_id, branch=self.branch, unpadded=self.unpadded
+        )
         free = scenario.length if scenario.length is not None and scenario.length == sizes.length else None
         done = run(
             self.graph,
@@ -96,7 +101,7 @@ def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
         if sizes.batch != 1:
             # A baked batch of another size shows as a multiple: batch times heads, for example.
             found += [replace(sizes, batch=size) for size in accepted if size <= 64]
-    if "encoder_states" in roles:
+    if "encoder_states" in roles or {"ids", "decoder_ids"} <= roles:
         found += [replace(sizes, other=size) for size in accepted]
     if "features" in roles:
         found += [replace(sizes, frames=size) for size in (16, *accepted, 64, 128, 400, 1600, 3000) if size != sizes.frames]
@@ -124,13 +129,14 @@ def execute(
     *,
     pad_id: int | None = None,
     branch: bool = False,
+    unpadded: frozenset[str] = frozenset(),
 ) -> Execution:
-    """Runs a model right-padded and left-padded, at sizes that it accepts.
+    """Runs a model right-padded and left-padded, at sizes that it accepts; roles in ``unpadded`` never get any padding.
 
     The two runs have different lengths where the model leaves the length open, so that an axis over positions shows by
     its change.
     """
-    runner = _Runner(graph, trace, constants, pad_id, branch=branch)
+    runner = _Runner(graph, trace, constants, pad_id, unpadded, branch=branch)
     first = Sizes()
     queue, tried, refusals = [first], {first}, list[Refusal]()
     best: tuple[Sizes, Scenario, Run] | None = None

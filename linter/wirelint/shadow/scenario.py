@@ -225,6 +225,7 @@ def build(
     pad_id: int | None = None,
     branch: bool = False,
     counts: Mapping[str, tuple[int, ...]] | None = None,
+    unpadded: frozenset[str] = frozenset(),
 ) -> Scenario:
     """Makes the shadow inputs of one run.
 
@@ -238,6 +239,7 @@ def build(
         branch: the value of flags that choose a branch.
         counts: how many positions of each row are real, by the role that carries the sequence; by default a share of
             its length.
+        unpadded: roles whose sequences are never padded.
     """
     scenario = Scenario(side, sizes, sizes.batch, Layout())
     shapes = _Shapes(graph, trace, sizes, scenario.symbols)
@@ -258,7 +260,7 @@ def build(
         role = trace.roles[at].name
         if bags and role in ("ids", "decoder_ids") and len(resolved[at]) == 1:
             _packed(scenario, role, graph.inputs[at], resolved[at][0])
-        elif role in PADDED_ROLES or (role == "pixels" and has_pixel_mask):
+        elif (role in PADDED_ROLES and role not in unpadded) or (role == "pixels" and has_pixel_mask):
             past = cached if role in ("ids", "decoder_ids") else 0
             _sequence(scenario, role, graph.inputs[at], resolved[at], shapes.axis(at), past, (counts or {}).get(role))
     if scenario.main is not None:

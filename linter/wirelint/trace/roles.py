@@ -17,6 +17,8 @@ from wirelint.trace.sites import Lookup, Site, find_lookups, find_sites
 
 __all__ = ["Reason", "Role", "Trace", "trace"]
 
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reason:
@@ -309,7 +311,7 @@ class _Decision:
             self._give(at, "other", 0.6, "is projected by weights, without a sequence", projected[0].op)
 
     def _recurrent(self) -> bool:
-        return any(op.kind in ("LSTM", "GRU", "RNN") for op in self.graph.walk())
+        return any(op.kind in _RECURRENT for op in self.graph.walk())
 
     def _settle_integer(self, at: int, value: Value) -> None:
         angle = [entry for entry in self._uses(at, Use.ANGLE) if entry.direct]
@@ -322,14 +324,14 @@ class _Decision:
         pairs = self._uses(at, Use.PAIR)
         if pairs and (scores or weighs) and all(self._learned(use) for use in scores):
             self._give(at, "segment", 0.85, "whether two positions hold the same chooses a learned term of scores", pairs[0].op)
-        elif writes and rank is not None and rank <= 1:
+        elif writes and rank is not None and rank <= 1 and not any(entry.op.kind in _RECURRENT for entry in lengths):
             self._give(at, "cache_position", 0.9, "says where new keys and values are written", writes[0].op)
         elif angle and not counts:
             self._give(at, "position", 0.95, "angles are computed from it", angle[0].op)
         elif (
             lengths
             and not scores
-            and (rank is None or rank <= 1 or (not weighs and rank <= 2 and lengths[0].op.kind in ("LSTM", "GRU", "RNN")))
+            and (rank is None or rank <= 1 or (not weighs and rank <= 2 and lengths[0].op.kind in _RECURRENT))
         ):
             self._give(at, "lengths", 0.95, "says how many steps or keys of each row count", lengths[0].op)
         elif scores or lengths:
@@ -469,7 +471,7 @@ class _Decision:
                 if not has & {"pixels", "features"}:
                     continue
             like = any(_alike(value, self.graph.inputs[other]) for other in tokens)
-            if tokens and integral and _rank(value) == 1:
+            if (tokens or "features" in has) and integral and _rank(value) == 1:
                 self._give(at, "lengths", 0.4, "nothing reads it; it has one number per row", None, basis)
             elif tokens and like and (not integral or not has & {"mask"} or not self._masked()):
                 self._give(

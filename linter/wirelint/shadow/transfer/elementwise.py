@@ -336,13 +336,15 @@ def clip(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Sh
     for bound, function in zip(operands[1:3], ("Max", "Min"), strict=False):
         if bound is not None:
             x = _extreme(function, x, bound)
-    if x.dtype.is_integer and x.is_exact:
-        # Clipping ids to 0..1 asks where padding stands, as comparing them does.
-        labels = (
-            context.layout.as_structure(x.labels) if x.value is not None and x.value.size and np.max(x.value) <= 1 else x.labels
-        )
-        x = Shadow(x.shape, x.dtype, labels, x.value, x.exact, labels)
-    return [x]
+    return [_asked(x, context)]
+
+
+def _asked(x: Shadow, context: Context) -> Shadow:
+    """Bounding ids by 1 asks where padding stands, as comparing them does: what stands there is not told any more."""
+    if not x.dtype.is_integer or not x.is_exact or x.value is None:
+        return x
+    labels = context.layout.as_structure(x.labels) if x.value.size and np.max(x.value) <= 1 else x.labels
+    return Shadow(x.shape, x.dtype, labels, x.value, x.exact, labels)
 
 
 @transfer("Cast")
@@ -492,7 +494,7 @@ def extreme(op: Op, operands: Sequence[Shadow | None], context: Context) -> list
     made = terms[0]
     for other in terms[1:]:
         made = _extreme(op.kind, made, other)
-    return [made]
+    return [_asked(made, context) if op.kind == "Min" else made]
 
 
 # -- comparison, logic, selection ----------------------------------------------------------------------------------------

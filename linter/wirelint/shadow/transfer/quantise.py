@@ -21,6 +21,9 @@ _RANGES = {
     DType.I2: (-2, 1), DType.U2: (0, 3), DType.I32: (-(2**31), 2**31 - 1),
 }  # fmt: skip
 
+_ORDINARY = 40.0
+"""Scores differ by a few tens at most in trained models."""
+
 
 def _aligned(parameter: Shadow | None, x: Shadow, op: Op) -> Shadow | None:
     """A scale or zero point shaped so that it broadcasts against the data; blocked ones lose their values."""
@@ -58,7 +61,7 @@ def quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -> lis
         xv, xe, xa = center(x, x.rank)
         with np.errstate(all="ignore"):
             code = codes(xv, center(scale, x.rank)[0], 0 if point is None else center(point, x.rank)[0])
-            slack = 40.0 / np.abs(center(scale, x.rank)[0].astype(np.float64))
+            slack = _ORDINARY / np.abs(center(scale, x.rank)[0].astype(np.float64))
         settled = (slack < 0.25) & ~xe
         value = np.where(exact, value, code).astype(dtype.numpy)
         labels = np.where(settled, xa, made.labels)
@@ -129,4 +132,16 @@ def fake_quantize(op: Op, operands: Sequence[Shadow | None], context: Context) -
     ranges = [low_in, high_in, low_out, high_out]
     # The fill of a mask keeps its size beside ordinary scores, as in QuantizeLinear.
     known = x.value is not None and all(bound.is_exact for bound in ranges)
-    return [combine(requantised, [x, *ranges], x.dtype, keeps_size=known)]
+    made = combine(requantised, [x, *ranges], x.dtype, keeps_size=known)
+    if not known or made.is_exact or x.rank < max(bound.rank for bound in ranges):
+        return [made]
+    # With a step as huge as the fill, all ordinary scores get the level of zero.
+    value, exact, anchor = center(made, x.rank)
+    _, xe, xa = center(x, x.rank)
+    with np.errstate(all="ignore"):
+        step = np.abs(center(high_in, x.rank)[0].astype(np.float64) - center(low_in, x.rank)[0].astype(np.float64)) / (
+            levels - 1
+        )
+    settled = (_ORDINARY / step < 0.25) & ~xe
+    labels = np.where(settled, xa, made.labels)
+    return [Shadow.partly(made.shape, made.dtype, labels, value, exact | settled, np.where(exact, anchor, xa))]
