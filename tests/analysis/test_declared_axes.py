@@ -34,7 +34,10 @@ def inputs(**shapes: Shape) -> list[InputFacts]:
             {"mask": ("b", 10), "encoder_states": ("b", "s", 16), "decoder_ids": ("b", "t")},
             "input 0 'mask' fixes the sequence axis at 10, which input 1 'encoder_states' leaves open",
         ),
-        ({"ids": ("b", "s"), "segment": (1, "s")}, "input 1 'segment' fixes the batch axis at 1, which input 0 'ids' leaves open"),
+        (
+            {"ids": ("b", "s"), "segment": (1, "s")},
+            "input 1 'segment' fixes the batch axis at 1, which input 0 'ids' leaves open",
+        ),
     ],
 )
 def test_contradictions(shapes: dict[str, Shape], said: str) -> None:
