@@ -196,6 +196,30 @@ def _(target: Path) -> None:
     export.torchscript(classifier(), example, target, outputs=["logits"])
 
 
+class OneToken(torch.nn.Module):
+    """Logits of the token at a place that the caller gives as a Python number."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, place: Tensor) -> Tensor:
+        return self.model(input_ids, attention_mask, token_type_ids)[0][:, place]
+
+
+@sample(
+    "inputs/bert_number_traced.onnx",
+    "an argument that was meant to be a setting became an input, which the exporter called after its first consumer",
+    TS14,
+    {**BERT, "onnx::Gather_3": "other"},
+    must=("unnamed-input",),
+)
+def _(target: Path) -> None:
+    model = OneToken(tiny.bert(hf.BertForTokenClassification, num_labels=3))
+    arguments = (*tiny.example(*BERT).values(), torch.tensor(0))
+    export.torchscript(model, arguments, target, names=list(BERT), outputs=["logits"])
+
+
 @sample(
     "inputs/bert_mask_int32/model.onnx",
     "traced with a 32-bit mask beside 64-bit ids, while one tokenizer makes both",
