@@ -179,6 +179,7 @@ def test_what_depends_on_which_rows_are_chosen_is_not_safe(tmp_path, nodes):
     output = analyse(load(path)).outputs[0]
     assert output.padding.right in ("unknown", "leaks")
     assert output.batch in ("unknown", "mixes")
+    assert output.padding.right == "leaks" or "NonZero" in output.unmodelled
     assert other_rows_matter(path)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from wirelint.facts import OutputFacts, PaddingFacts
-from wirelint.graph import Model, Op, Value
+from wirelint.graph import Graph, Model, Op, Value
 from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
-from wirelint.shadow.labels import LENGTH, NO_LABELS, SCALE_PADDED, SHIFTED, UNSETTLED
+from wirelint.shadow.labels import COUNT, LENGTH, NO_LABELS, ROUTED, SCALE_PADDED, SHIFTED, UNSETTLED
 from wirelint.shadow.positions import Axis, at_real_positions, batch_axis, position_axis, rows_mixed, rows_share_scale
 from wirelint.shadow.scenario import Scenario
 from wirelint.shadow.value import Shadow, present
@@ -103,14 +103,19 @@ def _weak(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> bool:
     return bool(found & SCALE_PADDED) and not bool(found & (scenario.layout.padded | SHIFTED))
 
 
-def _unmodelled(run: Run) -> tuple[str, ...]:
-    """Operators without a transfer function, and the one at which the run stopped."""
-    if not run.unmodelled and run.stop is None:
-        return ()
+def _unmodelled(graph: Graph, run: Run, labels: np.uint64) -> tuple[str, ...]:
+    """Operators without a transfer function, those whose choice of rows counts, and the one at which the run stopped."""
     names = [op.origin.op_type or op.kind for op in run.unmodelled]
+    if labels & (ROUTED | COUNT):
+        names += [op.origin.op_type or op.kind for op in graph.walk() if op.kind == "NonZero" and _chooses(run, op)]
     if run.stop is not None:
         names.append(run.stop.op.origin.op_type or run.stop.op.kind)
     return tuple(dict.fromkeys(names))
+
+
+def _chooses(run: Run, op: Op) -> bool:
+    made = run.values.get(op.outputs[0])
+    return made is not None and bool(present(made.labels) & ROUTED)
 
 
 def _value(run: Run, value: Value) -> Shadow | None:
@@ -143,7 +148,7 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                     setattr(fact, f"witness_{side}", chain_text(entries[0], value, name))
                     setattr(fact, f"cause_{side}", cause_of(entries[0].op, trace.sites))
             if getattr(fact.padding, side) == "unknown":
-                fact.unmodelled = _unmodelled(run)
+                fact.unmodelled = _unmodelled(graph, run, NO_LABELS if shadow is None else present(shadow.labels))
             if side == "right":
                 fact.sequence_axis = None if axis is None else axis.at
                 fact.batch = _batch_verdict(shadow, scenario, axis)
