@@ -231,3 +231,70 @@ def test_a_fixed_number_of_choices_leaves_no_choice(tmp_path, listed):
     output = analyse(load(path)).outputs[0]
     assert (output.padding.right, output.batch) == ("safe", "independent")
     assert not other_rows_matter(path)
+
+
+def _turn(rows, named, at):
+    return [node("Slice", f"{rows} last endless from back", f"rows{at}")], f"rows{at}", named
+
+
+def _turn_both(rows, named, at):
+    nodes = [node("Slice", f"{name} last endless from back", f"{kind}{at}") for name, kind in ((rows, "rows"), (named, "name"))]
+    return nodes, f"rows{at}", f"name{at}"
+
+
+def _cut_both(rows, named, at):
+    nodes = [node("Slice", f"{name} from three from", f"{kind}{at}") for name, kind in ((rows, "rows"), (named, "name"))]
+    return nodes, f"rows{at}", f"name{at}"
+
+
+def _one(kind, extra="", **attributes):
+    def step(rows, named, at):
+        return [node(kind, f"{rows} {extra}", f"rows{at}", **attributes)], f"rows{at}", named
+
+    return step
+
+
+def _beside_the_largest(rows, named, at):
+    nodes = [node("ReduceMax", f"{rows} first", f"most{at}", keepdims=1), node("Sub", f"{rows} most{at}", f"rows{at}")]
+    return nodes, f"rows{at}", named
+
+
+def _by_number(rows, named, at):
+    nodes = [
+        node("Shape", rows, f"shape{at}"),
+        node("Cast", f"shape{at}", f"numbers{at}", to=TensorProto.FLOAT),
+        node("ReduceSum", f"numbers{at} first", f"number{at}", keepdims=1),
+        node("Div", f"{rows} number{at}", f"rows{at}"),
+    ]
+    return nodes, f"rows{at}", named
+
+
+def _with_places(rows, named, at):
+    return (
+        [
+            node("Cast", named, f"place{at}", to=TensorProto.FLOAT),
+            node("Add", f"{rows} place{at}", f"rows{at}"),
+        ],
+        f"rows{at}",
+        named,
+    )
+
+
+STEPS = [
+    _turn, _turn_both, _cut_both, _beside_the_largest, _by_number, _with_places,
+    _one("Tanh"), _one("Mul", "rows"), _one("MatMul", "expert"), _one("CumSum", "nought"),
+    _one("Softmax", axis=1), _one("Softmax", axis=0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_done_with_chosen_rows_is_independent_only_if_it_is(tmp_path, seed):
+    random = np.random.default_rng(seed)
+    nodes, rows, named = [], "told", "named"
+    for at in range(int(random.integers(1, 4))):
+        made, rows, named = STEPS[int(random.integers(len(STEPS)))](rows, named, at)
+        nodes += made
+    reduction = {"reduction": "add"} if random.random() < 0.5 else {}
+    path = model(tmp_path / "model.onnx", [*nodes, node("ScatterND", f"tokens {named} {rows}", "result", **reduction), *BACK])
+    if analyse(load(path)).outputs[0].batch == "independent":
+        assert not other_rows_matter(path)
