@@ -112,6 +112,24 @@ def test_changed_weights_stand_for_their_model(repository: Repository) -> None:
     assert "renamed-input" in output
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.pbtxt", 'backend: "onnxruntime" input { name: "nobody" data_type: TYPE_FP32 dims: [ 1 ] }'),
+        ("1/model.contract.yaml", "wirelint-contract: 1\ninputs: [{names: [nobody]}]\n"),
+    ],
+)
+def test_a_changed_companion_stands_for_its_model(repository: Repository, name: str, text: str) -> None:
+    (repository.folder / "served").mkdir()
+    repository.put("clean/bert_classifier.onnx", "served/1/model.onnx")
+    repository.commit_all()
+    (repository.folder / "served" / name).write_text(text)
+    (repository.folder / "config.json").write_text("{}")
+    status, output = repository.check()
+    assert status == 1, output
+    assert "nobody" in output
+
+
 def action_script() -> str:
     (script,) = [step["run"] for step in action()["runs"]["steps"] if step.get("name") == "Check models"]
     return str(script)

@@ -37,7 +37,8 @@ def discover(paths: Iterable[str], is_ir: Callable[[Path], bool], *, only_models
     """Model files for paths as they were given.
 
     A folder is walked in sorted order for ``.onnx`` and ``.xml`` files, hidden folders and Python environments left out.
-    A file that is named is taken whatever it is called; a named weights file stands for the models beside it.
+    A file that is named is taken whatever it is called; a named weights file stands for the models beside it, and so does a
+    companion or a contract with ``only_models``.
 
     Args:
         paths: files and folders.
@@ -122,9 +123,26 @@ def _named(given: str, found: Discovery, *, only_models: bool) -> list[tuple[str
         if models:
             return [(str(model), False) for model in models]
     if only_models and not given.lower().endswith(_MODELS):
+        spoken_for = _models_with(Path(given))
+        if spoken_for:
+            return [(str(model), False) for model in spoken_for]
         found.passed_over.append((given, "no model file"))
         return []
     return [(given, True)]
+
+
+def _models_with(companion: Path) -> list[Path]:
+    """The models of which a companion or a contract says what they should be."""
+    from wirelint.expect.reach import is_companion, places_of
+
+    if not is_companion(companion):
+        return []
+    return [
+        path
+        for folder, stem in places_of(companion)
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() in _MODELS and stem in ("", path.stem) and path.is_file()
+    ]
 
 
 def _models_beside(weights: Path) -> list[Path]:

@@ -245,3 +245,20 @@ def test_an_invalid_team_rule_names_file_line_and_cause(put: Put, run: Run) -> N
     result = run("check", "m.onnx", "--rules", "bad")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "bad/a.yaml:1: the key 'message' is missing" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "models"),
+    [
+        ("m/config.json", ["m/onnx/model.onnx", "m/openvino/model.xml"]),
+        ("m/1_Pooling/config.json", ["m/onnx/model.onnx", "m/openvino/model.xml"]),
+        ("m/onnx/model.contract.yaml", ["m/onnx/model.onnx"]),
+        ("web/config.json", []),
+        ("web/package.json", []),
+    ],
+)
+def test_a_companion_stands_for_its_models(put: Put, report: ReportOf, changed: str, models: list[str]) -> None:
+    put(
+        {"m/onnx/model.onnx": GOOD, "m/openvino/model.xml": GOOD, "m/other/a.onnx": GOOD, "m/modules.json": "[]", changed: "{}"}
+    )
+    assert [model["path"] for model in report("--only-models", changed)["models"]] == models

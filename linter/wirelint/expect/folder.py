@@ -16,7 +16,7 @@ from typing import Any
 
 from wirelint.printable import printable
 
-__all__ = ["Folder", "flag", "text", "texts", "whole"]
+__all__ = ["Folder", "flag", "looks_one_up", "text", "texts", "whole"]
 
 _MOST_BYTES = 8 << 20
 """A ``tokenizer_config.json`` with thousands of added tokens takes a megabyte."""
@@ -45,7 +45,7 @@ class Folder:
     def __post_init__(self) -> None:
         here = Path(os.path.abspath(self.model)).parent  # noqa: PTH100 -- a link's own place counts, not its target's
         self._places = [(here, "", _names(here))]
-        if _SUBFOLDERS.fullmatch(here.name):
+        if looks_one_up(here.name):
             self._places.append((here.parent, "../", _names(here.parent)))
 
     def find(self, name: str, inner: str = "") -> tuple[Path, str] | None:
@@ -109,6 +109,11 @@ class Folder:
         """The file as messages call it."""
         found = self.find(name, inner)
         return name if found is None else found[1]
+
+
+def looks_one_up(name: str) -> bool:
+    """Whether companions of a model in a folder of this name may lie one folder up."""
+    return _SUBFOLDERS.fullmatch(name) is not None
 
 
 def _names(folder: Path) -> frozenset[str]:
