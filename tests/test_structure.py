@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(wirelint.__file__).parent
 
 LAYERS = [
-    {"_version", "dtypes", "paragraphs", "printable", "shell", "suggest"},
+    {"_version", "dtypes", "layout", "paragraphs", "printable", "shell", "suggest"},
     {"errors"},
     {"globs", "graph", "located"},
     {"ops"},

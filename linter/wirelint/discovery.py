@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirelint.errors import ConfigurationError
+from wirelint.layout import is_companion, places_of
 from wirelint.printable import printable
 
 if TYPE_CHECKING:
@@ -133,8 +134,6 @@ def _named(given: str, found: Discovery, *, only_models: bool) -> list[tuple[str
 
 def _models_with(companion: Path) -> list[Path]:
     """The models of which a companion or a contract says what they should be."""
-    from wirelint.expect.reach import is_companion, places_of
-
     if not is_companion(companion):
         return []
     return [

@@ -40,6 +40,8 @@ def test_a_folder_without_models_imports_nothing_heavy(tmp_path: Path) -> None:
     done = python(RUN, "check", str(tmp_path))
     assert "EXIT 3" in done.stdout
     assert imported(RUN, "check", str(tmp_path)) == set()
+    (tmp_path / "config.json").write_text("{}")
+    assert imported(RUN, "check", "--only-models", str(tmp_path / "config.json")) == set()
 
 
 def test_the_package_imports_nothing_heavy_and_offers_its_functions() -> None:

@@ -28,11 +28,12 @@ def command(model: str, output_file: str | None, force: bool) -> None:
     """
     from wirelint.api import facts
     from wirelint.cli.common import write_output
-    from wirelint.contract import SUFFIX, contract_text
+    from wirelint.contract import contract_text
     from wirelint.errors import ConfigurationError
+    from wirelint.layout import CONTRACT_SUFFIX
 
     path = Path(model)
-    target = output_file or str(path.with_name(path.stem + SUFFIX))
+    target = output_file or str(path.with_name(path.stem + CONTRACT_SUFFIX))
     if target != "-" and not force and Path(target).exists():
         raise ConfigurationError(f"{target}: is there already; --force overwrites it")
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wirelint.contract.checking import contract_mismatches
 from wirelint.contract.reading import contract_of, read_contract
-from wirelint.contract.terms import SUFFIX, Contract
+from wirelint.contract.terms import Contract
 from wirelint.contract.writing import contract_text
 
-__all__ = ["SUFFIX", "Contract", "contract_mismatches", "contract_of", "contract_text", "read_contract"]
+__all__ = ["Contract", "contract_mismatches", "contract_of", "contract_text", "read_contract"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirelint.contract.terms import SUFFIX, VERSION, Axis, Contract, PromisedInput, PromisedOutput
+from wirelint.contract.terms import VERSION, Axis, Contract, PromisedInput, PromisedOutput
 from wirelint.dtypes import DType
+from wirelint.layout import CONTRACT_SUFFIX
 from wirelint.located import Document, read_yaml
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _SIDES = frozenset({"right", "left"})
 
 def contract_of(model: Path) -> Path | None:
     """The contract beside a model, or None."""
-    path = model.with_name(model.stem + SUFFIX)
+    path = model.with_name(model.stem + CONTRACT_SUFFIX)
     return path if path.is_file() else None
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ANY", "OPEN", "SUFFIX", "VERSION", "Axis", "Contract", "PromisedInput", "PromisedOutput"]
+__all__ = ["ANY", "OPEN", "VERSION", "Axis", "Contract", "PromisedInput", "PromisedOutput"]
 
-SUFFIX = ".contract.yaml"
-"""A contract lies beside its model and bears its name: ``model.contract.yaml`` for ``model.onnx``."""
 VERSION = 1
 
 Axis = int | str

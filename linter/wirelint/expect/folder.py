@@ -14,16 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wirelint.layout import looks_one_up
 from wirelint.printable import printable
 
-__all__ = ["Folder", "flag", "looks_one_up", "text", "texts", "whole"]
+__all__ = ["Folder", "flag", "text", "texts", "whole"]
 
 _MOST_BYTES = 8 << 20
 """A ``tokenizer_config.json`` with thousands of added tokens takes a megabyte."""
 _POINTER = b"version https://git-lfs.github.com/spec/v1"
-_SUBFOLDERS = re.compile(r"(onnx|openvino|ov)([_.-].*)?|0_Transformer|[0-9]+", re.IGNORECASE)
-"""Folders that hold a model whose companions lie one folder up: ``onnx/`` and ``openvino/`` of Hugging Face repositories,
-``0_Transformer/`` of older sentence-transformers ones, the version folders of Triton."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -109,11 +107,6 @@ class Folder:
         """The file as messages call it."""
         found = self.find(name, inner)
         return name if found is None else found[1]
-
-
-def looks_one_up(name: str) -> bool:
-    """Whether companions of a model in a folder of this name may lie one folder up."""
-    return _SUBFOLDERS.fullmatch(name) is not None
 
 
 def _names(folder: Path) -> frozenset[str]:
