@@ -7,6 +7,7 @@ sentence-transformers.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from wirelint.graph import Value
@@ -82,6 +83,7 @@ def _plain(name: str) -> str:
     return bare.replace("-", "_").lower()
 
 
+@functools.lru_cache(maxsize=256)
 def role_of_name(name: str) -> str:
     """The role that a name conventionally stands for, or an empty string."""
     plain = _plain(name)

@@ -7,7 +7,7 @@ operators are the same step when they are of one type, do the same and come by t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from wirelint.analysis.names import best_name
@@ -24,6 +24,9 @@ _MASKS = ("mask", "decoder_mask")
 _NAMED = 3
 _MOST_STEPS = 60
 _MOST_OPERATORS = 20_000
+_LEAST_OPERATORS = 32
+_ALL_OPERATORS = 1 << 16
+"""What all routes together may walk over: a graph may have thousands of inputs, each of which reaches everything."""
 _SCORE_STEPS = 12
 _STATES = {
     "absent": "hears padding: nothing hides it",
@@ -65,12 +68,28 @@ def routes(graph: Graph, trace: Trace, sites: Sequence[SiteFacts]) -> list[Route
         sites: the facts about its attention sites, in the trace's order.
     """
     state = {site.op: fact for site, fact in zip(trace.sites, sites, strict=True)}
-    return [_route(at, value, trace.roles[at], trace, state) for at, value in enumerate(graph.inputs)]
+    before = _Before()
+    share = min(_MOST_OPERATORS, max(_LEAST_OPERATORS, _ALL_OPERATORS // max(len(graph.inputs), 1)))
+    return [_route(at, value, trace, state, before, share) for at, value in enumerate(graph.inputs)]
 
 
-def _route(at: int, value: Value, role: Role, trace: Trace, sites: dict[Op, SiteFacts]) -> Route:
+class _Before(dict[Op, tuple[Op, ...]]):
+    """The operators that an operator reads, each once: looked up once for all routes, for an operator may read thousands."""
+
+    def __missing__(self, op: Op) -> tuple[Op, ...]:
+        found = tuple(dict.fromkeys(value.producer for value in op.inputs if value is not None and value.producer is not None))
+        self[op] = found
+        return found
+
+    def among(self, op: Op, chosen: Container[Op]) -> list[Op]:
+        """Those of them that are chosen."""
+        return [earlier for earlier in self[op] if earlier in chosen]
+
+
+def _route(at: int, value: Value, trace: Trace, sites: dict[Op, SiteFacts], before: _Before, most: int) -> Route:
+    role = trace.roles[at]
     ends = _ends(trace.observations.get(at, ()), role, sites)
-    steps = _between(value, ends, _stays(at, trace))
+    steps = _between(value, ends, _stays(at, trace), before, most)
     first = RouteNode(
         "input",
         best_name(value) or "(unnamed)",
@@ -79,10 +98,10 @@ def _route(at: int, value: Value, role: Role, trace: Trace, sites: dict[Op, Site
     )
     if role.name in _MASKS and steps and not any(op in ends for op in steps):
         first = RouteNode("input", first.label, note=f"{role.name}; it reaches no attention", broken=True)
-    folded = _folded(value, steps, ends)
+    folded = _folded(value, steps, ends, before)
     nodes, edges = (
         [first, *(node for node, _ in folded)],
-        [(before, after + 1) for after, (_, sources) in enumerate(folded) for before in sources],
+        [(earlier, after + 1) for after, (_, sources) in enumerate(folded) for earlier in sources],
     )
     if len(nodes) > _MOST_STEPS:
         nodes, edges = _shortest(nodes, edges)
@@ -129,11 +148,11 @@ def _to_scores(site: Site) -> list[Op]:
     return list(found)
 
 
-def _between(value: Value, ends: dict[Op, _End], stays: Callable[[Value], bool]) -> list[Op]:
+def _between(value: Value, ends: dict[Op, _End], stays: Callable[[Value], bool], before: _Before, most: int) -> list[Op]:
     """The operators on the ways from an input to the ends, each after those before it; all that read it when it has none."""
     order: dict[Op, None] = {}
     frontier = deque(op for op, _ in value.consumers)
-    while frontier and len(order) < _MOST_OPERATORS:
+    while frontier and len(order) < most:
         op = frontier.popleft()
         if op in order:
             continue
@@ -142,25 +161,25 @@ def _between(value: Value, ends: dict[Op, _End], stays: Callable[[Value], bool])
             frontier += [consumer for made in op.outputs if stays(made) for consumer, _ in made.consumers]
     reached = [op for op in order if op in ends]
     if not reached:
-        return _sorted(order)
+        return _sorted(order, before)
     wanted: dict[Op, None] = {}
     back = deque(reached)
     while back:
         op = back.popleft()
         if op not in wanted:
             wanted[op] = None
-            back += [operand.producer for operand in op.inputs if operand is not None and operand.producer in order]
-    return _sorted(wanted)
+            back += before.among(op, order)
+    return _sorted(wanted, before)
 
 
-def _sorted(ops: Iterable[Op]) -> list[Op]:
+def _sorted(chosen: dict[Op, None], before: _Before) -> list[Op]:
     """Operators, each after those among them that it reads."""
-    chosen = dict.fromkeys(ops)
-    waiting = {op: len(set(_before(op, chosen))) for op in chosen}
+    sources = {op: before.among(op, chosen) for op in chosen}
+    waiting = {op: len(earlier) for op, earlier in sources.items()}
     after: dict[Op, list[Op]] = {op: [] for op in chosen}
-    for op in chosen:
-        for before in set(_before(op, chosen)):
-            after[before].append(op)
+    for op, earlier in sources.items():
+        for source in earlier:
+            after[source].append(op)
     ready, found = deque(op for op, number in waiting.items() if not number), list[Op]()
     while ready:
         op = ready.popleft()
@@ -172,29 +191,27 @@ def _sorted(ops: Iterable[Op]) -> list[Op]:
     return found
 
 
-def _before(op: Op, among: dict[Op, None]) -> list[Op]:
-    return [operand.producer for operand in op.inputs if operand is not None and operand.producer in among]
-
-
-def _folded(value: Value, steps: Sequence[Op], ends: dict[Op, _End]) -> list[tuple[RouteNode, list[int]]]:
+def _folded(value: Value, steps: Sequence[Op], ends: dict[Op, _End], before: _Before) -> list[tuple[RouteNode, list[int]]]:
     """Steps with the indices of those before them: 0 for the input, 1 for the first step, and so on."""
     groups: dict[tuple[object, ...], int] = {}
     members: list[list[Op]] = []
     sources: list[list[int]] = []
     group_of: dict[Op, int] = {}
     chosen = dict.fromkeys(steps)
+    readers = {op for op, _ in value.consumers}
     for op in steps:
-        before = {group_of[earlier] + 1 for earlier in _before(op, chosen)}
-        if any(operand is value for operand in op.inputs):
-            before.add(0)
-        key = (op.origin.op_type or op.kind, ends.get(op), tuple(sorted(before)))
+        origins = {group_of[earlier] + 1 for earlier in before.among(op, chosen)}
+        if op in readers:
+            origins.add(0)
+        ordered = tuple(sorted(origins))
+        key = (op.origin.op_type or op.kind, ends.get(op), ordered)
         at = groups.setdefault(key, len(members))
         if at == len(members):
             members.append([])
-            sources.append(sorted(before))
+            sources.append(list(ordered))
         members[at].append(op)
         group_of[op] = at
-    return [(_node(own, ends.get(own[0])), before) for own, before in zip(members, sources, strict=True)]
+    return [(_node(own, ends.get(own[0])), origins) for own, origins in zip(members, sources, strict=True)]
 
 
 def _node(ops: Sequence[Op], end: _End | None) -> RouteNode:

@@ -64,7 +64,7 @@ def evaluate(rules: RuleSet, facts: ModelFacts, relative_path: str, enabled: Col
         "file": facts.problems,
     }
     shared = {
-        "model": facts,
+        "model": _Remembered(facts),
         "attention": facts.attention,
         "mask": facts.mask,
         "sequence": facts.sequence,
@@ -83,6 +83,18 @@ def evaluate_file(
         RuleFailedError: an expression has no value for these facts; names the rule's file.
     """
     return _Run(rules, problems[0].path, relative_path).over({"file": problems}, {}, enabled)
+
+
+class _Remembered:
+    """Facts about a model whose properties are computed once: rules ask for them again for each of its parts."""
+
+    def __init__(self, facts: ModelFacts) -> None:
+        self._facts = facts
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._facts, name)
+        setattr(self, name, value)
+        return value
 
 
 class _Run:

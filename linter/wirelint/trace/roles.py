@@ -457,13 +457,13 @@ class _Decision:
     def _settle_unread(self) -> None:
         """What nothing reads, or nothing but its shape, takes the place that the model leaves empty."""
         tokens = [at for at, role in enumerate(self.made) if role.name in ("ids", "decoder_ids")]
+        has = {role.name for role in self.made}
         for at, value in enumerate(self.graph.inputs):
             role = self.made[at]
             if role.reasons or (value.default is not None and value.dtype.is_float):
                 continue
             shape_only = any(self.flow[entry].shape >> at & 1 for op in self._readers(value) for entry in op.outputs)
             basis = "shape" if shape_only else "elimination"
-            has = {entry.name for entry in self.made}
             integral = value.dtype.is_integer or value.dtype is DType.BOOL
             if not tokens:
                 if value.consumers and not shape_only:
@@ -491,6 +491,7 @@ class _Decision:
                     Reason("only its shape is read" if shape_only else "nothing that says what it is reads it", "other")
                 )
                 role.basis = basis
+            has.add(role.name)
 
     def _masked(self) -> bool:
         return any(role.name in ("mask", "decoder_mask") for role in self.made)
