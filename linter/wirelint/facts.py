@@ -134,7 +134,7 @@ class InputFacts:
         name_kind: ``conventional``, ``plain`` (a word, not one of the conventional names), ``vague`` (a word that fits any
             input, such as ``x``), ``generated`` (an exporter invented it) or ``none``.
         name_fits: a plain name says something about the role (``valid_mask`` for a mask); true for all other names.
-        usual_name: what callers usually call an input of this role in this model.
+        usual_name: what callers usually call an input of this role in this model; empty when several have it.
         used: an output depends on its values.
         read: some operator reads its values or its shape.
         has_default: the file gives a value that is used when the caller leaves it out.

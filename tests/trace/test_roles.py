@@ -246,3 +246,25 @@ def test_who_asks_another_text_is_a_decoder_only_if_it_goes_forward(tmp_path, bi
     model = load(path)
     model.graph.outputs[0].shape = ("batch", 6, last)
     assert [entry.name for entry in trace(model.graph).roles] == [role, "ids"]
+
+
+def categories(tmp_path: Path, join: str, shape: list[object]) -> list[str]:
+    tables = {"t0": np.ones((500, 4), np.float32), "t1": np.ones((300, 4), np.float32), "w": np.ones((4, 1), np.float32)}
+    nodes = [helper.make_node("Gather", [f"t{at}", f"c{at}"], [f"r{at}"]) for at in (0, 1)]
+    nodes.append(helper.make_node(join, ["r0", "r1"], ["h"], **({"axis": -1} if join == "Concat" else {})))
+    if join == "Concat":
+        tables["w"] = np.ones((8, 1), np.float32)
+    nodes.append(helper.make_node("MatMul", ["h", "w"], ["y"]))
+    return roles(small_graph(tmp_path, nodes, [(f"c{at}", TensorProto.INT64, shape) for at in (0, 1)], tables))
+
+
+@pytest.mark.parametrize("join", ["Concat", "Mul"])
+@pytest.mark.parametrize("shape", [["batch"], ["batch", 1]])
+def test_rows_of_several_tables_are_categories(join, shape, tmp_path):
+    """As recommenders look up a user and an item: neither is a token, neither a position of the other."""
+    assert categories(tmp_path, join, shape) == ["other", "other"]
+
+
+def test_only_a_sum_makes_positions(tmp_path):
+    assert categories(tmp_path, "Add", ["batch", "length"]) == ["ids", "position"]
+    assert categories(tmp_path, "Concat", ["batch", "length"]) == ["ids", "ids"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 
 from wirelint.analysis.names import best_name, conflicts, kind_of_name, plain_fit, role_of_name, usual_names
 from wirelint.analysis.sites import place_of
@@ -75,6 +75,7 @@ def _read(graph: Graph) -> int:
 def input_facts(graph: Graph, trace: Trace) -> list[InputFacts]:
     """The facts about every graph input, in the file's order."""
     used, read = set(bits(_used(graph, trace))), set(bits(_read(graph)))
+    sharing = Counter(role.name for role in trace.roles)
     made = []
     for at, (value, role) in enumerate(zip(graph.inputs, trace.roles, strict=True)):
         evidence = _evidence(value, role)
@@ -95,7 +96,8 @@ def input_facts(graph: Graph, trace: Trace) -> list[InputFacts]:
                 name_says=says,
                 name_kind=kind,
                 name_fits=plain_fit(name, role.name) if kind == "plain" else True,
-                usual_name=usual_names(role.name),
+                # Of two texts none is the one that callers call `input_ids`.
+                usual_name=usual_names(role.name) if sharing[role.name] == 1 else "",
                 used=at in used,
                 read=at in read,
                 has_default=value.default is not None,

@@ -5,6 +5,7 @@ Names play no part.  Inputs that nothing reads get the role that the model lacks
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -171,7 +172,10 @@ class _Decision:
             )
             for place, at in enumerate(ranked):
                 use = max(indexers[at], key=lambda entry: entry.rows)
-                if place == 0:
+                summed = place > 0 and self._summed(indexers[at], ranked[0])
+                if not summed and len(left) > 1 and self._category(self.graph.inputs[at]):
+                    self._give(at, "other", 0.8, f"picks one of {use.rows} categories for each row", use.op)
+                elif not summed:
                     self._give(at, "ids", 0.95 if len(ranked) == 1 else 0.9, f"indexes a table of {use.rows} rows", use.op)
                     ids.append(at)
                 else:
@@ -203,6 +207,24 @@ class _Decision:
                 else:
                     return False
         return sums > 0
+
+    def _summed(self, uses: Sequence[Observation], other: int) -> bool:
+        """The rows looked up are added to what comes from another input where the two first meet."""
+        frontier, seen = deque(value for entry in uses for value in entry.op.outputs), set[Value]()
+        while frontier and len(seen) < 64:
+            value = frontier.popleft()
+            for consumer, slot in value.consumers:
+                rest = [operand for at, operand in enumerate(consumer.inputs) if at != slot and operand is not None]
+                if any(self.flow[operand].reach >> other & 1 for operand in rest):
+                    return consumer.kind in ("Add", "Sub")
+                frontier += [made for made in consumer.outputs if made not in seen]
+                seen.update(consumer.outputs)
+        return False
+
+    def _category(self, value: Value) -> bool:
+        """One index for each row, in a model that knows no sequences."""
+        single = value.shape is not None and (len(value.shape) == 1 or (len(value.shape) == 2 and value.shape[1] == 1))
+        return single and not self.sites and not self._recurrent()
 
     def _destination(self, uses: Sequence[Observation]) -> int:
         """Tables that are summed belong to one sequence: identified by the first hidden state that they reach."""
