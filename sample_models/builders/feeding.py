@@ -69,6 +69,8 @@ def make(roles: Sequence[str], ports: Sequence[Port], feeds: Feeds, batch: Batch
 
 def _first_row(array: Array, role: str, batch: Batch, roles: Sequence[str]) -> Array:
     """Row 0 with its padded positions cut out."""
+    if array.ndim == 0:
+        return array
     if role in ("past", "pixels", "lengths", "other"):
         return array[:1]
     keep = _positions(role, batch, roles)[0]
@@ -100,6 +102,8 @@ def _one(role: str, port: Port, feeds: Feeds, batch: Batch, roles: Sequence[str]
         return batch.real().sum(axis=1).astype(port.dtype)
     if role in ("encoder_states", "features") and is_padded(roles, feeds):
         return _states(port, _positions(role, batch, roles), batch).astype(port.dtype)
+    if not port.shape:
+        return np.zeros((), dtype=port.dtype)  # a setting, no matter of rows
     fixed = [batch.rows, *(batch.past if dim is None else dim for dim in port.shape[1:])]
     return _by_row(lambda rng: rng.normal(size=fixed[1:]), batch).astype(port.dtype)
 
