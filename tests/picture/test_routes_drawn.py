@@ -139,10 +139,26 @@ def test_dot_quotes_names() -> None:
 def test_mermaid_writes_what_is_special_as_codes() -> None:
     drawn = mermaid.render(hostile())
     label = next(line for line in drawn.splitlines() if line.startswith("  n1["))
-    assert label.endswith(":::broken")
+    assert label.endswith(":::brokenBox")
     assert "<script>" not in drawn.split("%%")[0]
     assert not set('<>"') & set(label.split('["')[1].rsplit('"]', 1)[0].replace("<br/>", ""))
     assert "n0 --> n1" in drawn
+
+
+def test_no_word_of_mermaid_names_a_class_or_a_box() -> None:
+    """One that does makes the whole picture a syntax error."""
+    boxes = [RouteNode(kind, kind, broken=kind == "missing") for kind in ("input", "operator", "attention", "missing", "end")]
+    drawn = mermaid.render(draw_route(Route(tuple(boxes), ((0, 1), (1, 2), (1, 4))), "all kinds"))
+    named = {*re.findall(r"classDef (\w+)", drawn), *re.findall(r":::(\w+)", drawn), *re.findall(r"(?m)^  (\w+)\[", drawn)}
+    assert len(named) == 10
+    words = {"call", "class", "classDef", "click", "default", "direction", "end", "flowchart", "graph", "href", "style", "subgraph"}
+    assert not named & words
+
+
+def test_what_is_not_reached_stands_at_the_end_for_graphviz(partial: InputFacts) -> None:
+    drawn = dot.render(draw_route(partial.route, "partial"))
+    (at,) = [index for index, node in enumerate(partial.route.nodes) if node.kind == "missing"]
+    assert f"{{ rank=sink; n{at}; }}" in drawn
 
 
 def test_a_chain_marks_where_padding_gets_through() -> None:

@@ -18,11 +18,14 @@ def render(drawing: Drawing) -> str:
     """A ``digraph``; names are quoted."""
     lines = [
         "digraph route {",
-        f"  label={_quoted(drawing.title)};",
+        f'  label={_quoted(drawing.title)}; labelloc="t"; fontname="sans-serif";',
         '  node [shape=box, style="rounded,filled", fontname="sans-serif"];',
     ]
     lines += [f"  n{at} [{_attributes(box)}];" for at, box in enumerate(drawing.boxes)]
     lines += [f"  n{one} -> n{other};" for one, other in drawing.edges]
+    missing = [f"n{at};" for at, box in enumerate(drawing.boxes) if box.style == "missing"]
+    if missing:
+        lines.append(f"  {{ rank=sink; {' '.join(missing)} }}")
     return "\n".join([*lines, "}"]) + "\n"
 
 

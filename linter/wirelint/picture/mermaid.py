@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["render"]
 
+# Classes are named "...Box": "end" alone is a word of Mermaid's grammar.
 _STYLES = {
     "input": "fill:#dbeafe,stroke:#3b82f6,color:#1b1f24",
     "step": "fill:#f3f5f8,stroke:#7d8797,color:#1b1f24",
     "end": "fill:#dcfce7,stroke:#22a559,color:#1b1f24",
-    "missing": "fill:#ffffff,stroke:#d1242f,stroke-dasharray:5 4,color:#1b1f24",
+    "missing": "fill:#ffe4e2,stroke:#d1242f,stroke-width:2px,stroke-dasharray:5 4,color:#1b1f24",
     "broken": "fill:#ffe4e2,stroke:#d1242f,stroke-width:3px,color:#1b1f24",
 }
 
@@ -28,9 +29,13 @@ def render(drawing: Drawing) -> str:
         title = f"✗ {box.title}" if box.broken else box.title
         label = "<br/>".join(_escaped(line) for line in (title, *box.lines))
         kind = "missing" if box.style == "missing" else "broken" if box.broken else box.style
-        lines.append(f'  n{at}["{label}"]:::{kind}')
+        lines.append(f'  n{at}["{label}"]:::{kind}Box')
     lines += [f"  n{one} --> n{other}" for one, other in drawing.edges]
-    lines += [f"  classDef {name} {style}" for name, style in _STYLES.items()]
+    # An invisible line keeps what is not reached below all that is.
+    missing = [at for at, box in enumerate(drawing.boxes) if box.style == "missing"]
+    last = max((other for _, other in drawing.edges), default=0)
+    lines += [f"  n{last} ~~~ n{at}" for at in missing]
+    lines += [f"  classDef {name}Box {style}" for name, style in _STYLES.items()]
     return "\n".join(lines) + "\n"
 
 
