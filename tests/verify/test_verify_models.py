@@ -282,6 +282,18 @@ def test_the_exit_status_says_whether_a_fault_was_seen(sample: str, status: int)
     assert "confirmed" in result.stdout
 
 
+def test_a_damaged_model_keeps_no_other_from_being_measured() -> None:
+    models = [str(SAMPLES / "file/truncated.onnx"), str(SAMPLES / "clean/cnn.onnx")]
+    result = CliRunner().invoke(cli, ["verify", "--no-paths", *models])
+    assert result.exit_code == 1
+    assert "truncated.onnx  not read\n  not run    no ONNX model: a field at byte 19" in result.stdout
+    assert "cnn.onnx  ONNX Runtime" in result.stdout
+    assert result.stdout.rstrip().endswith("; 1 not run")
+    document = json.loads(CliRunner().invoke(cli, ["verify", "--no-paths", "-f", "json", *models]).stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert [bool(model["stopped"]) for model in document["models"]] == [True, False]
+
+
 def test_a_refuted_verdict_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     _turned(monkeypatch, right="safe")
     result = CliRunner().invoke(cli, ["verify", "--no-paths", str(SAMPLES / "mask/bert_mask_missing.onnx")])

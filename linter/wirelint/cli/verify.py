@@ -82,18 +82,23 @@ def command(
     """  # noqa: D301 -- click wants the character, which keeps the lines as they are
     del debug  # read by the group, which reports faults
     from wirelint.cli.common import terminal_width, use_color, write_output
-    from wirelint.errors import ConfigurationError
+    from wirelint.errors import ConfigurationError, ModelFileError
     from wirelint.findings import ExitStatus
-    from wirelint.verify import Limits, Status, Worker, json_document, junit, text, verify
+    from wirelint.verify import Limits, Status, Verification, Worker, json_document, junit, text, verify
 
     if bisect and reference is None:
         raise click.UsageError("--bisect needs --reference")
     limits = Limits(timeout, int(memory * _GIB))
     try:
         with Worker(limits) as worker:
-            found = [
-                verify(model, worker=worker, seed=seed, paths=paths, reference=reference, bisect=bisect) for model in models
-            ]
+            found = []
+            for model in models:
+                try:
+                    made = verify(model, worker=worker, seed=seed, paths=paths, reference=reference, bisect=bisect)
+                except ModelFileError as error:
+                    # A damaged model is a finding, and keeps no other from being measured.
+                    made = Verification(model, seed=seed, stopped=error.reason)
+                found.append(made)
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: can't be read: {error.strerror or error}") from None
     colored = use_color(color, output_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirelint.verify.compare import Change
+from wirelint.verify.compare import Change, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,8 +140,12 @@ def _padding(
 
 def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, found: Change, *, told_by_id: bool) -> Claim:
     if not _moved(found):
-        exactly = "not by one bit" if found.units == 0 else f"by no more than {found.units:.2g} units of the last place"
-        return asked.confirmed(f"other content in padded positions changes it {exactly}{_further(fact, trials)}")
+        exactly = (
+            "does not change one bit of it"
+            if found.units == 0
+            else f"changes it by no more than {found.units:.2g} units of the last place"
+        )
+        return asked.confirmed(f"other content in padded positions {exactly}{_further(fact, trials, asked)}")
     if not told_by_id:
         return asked.refuted(f"other content in padded positions changes it by {found}", found)
     same = [
@@ -160,13 +164,15 @@ def _safe(asked: _Asked, fact: OutputFacts, trials: SideTrials, found: Change, *
     )
 
 
-def _further(fact: OutputFacts, trials: SideTrials) -> str:
+def _further(fact: OutputFacts, trials: SideTrials, asked: _Asked) -> str:
     """What else was seen of an output that does not read padded content."""
     said = []
     for words, trial in (("more padding", trials.longer), ("no padding and no other row", trials.alone)):
         entry = _at(trial, fact.index)
         if not trial.failed and entry is not None:
-            said.append(f"with {words} it {'stays the same' if entry.relative <= _RESHAPED else f'changes by {_size(entry)}'}")
+            moved = ", since real positions move" if asked.question == "padding left" else ""
+            same = entry.relative <= _RESHAPED
+            said.append(f"with {words} it {'stays the same' if same else f'changes by {_size(entry)}{moved}'}")
     return "".join(f"; {text}" for text in said)
 
 
@@ -262,4 +268,4 @@ def _size(found: Change) -> str:
     """A change without its place, where places are of the whole output."""
     if np.isinf(found.relative):
         return f"{found.before:.6g} to {found.after:.6g}"
-    return f"{found.relative:.1e} of the output's scale"
+    return f"{share(found.relative)} of the output's scale"

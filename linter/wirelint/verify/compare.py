@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from wirelint.shadow.scenario import Scenario
 
-__all__ = ["Change", "Layout", "change", "layout_of", "worst"]
+__all__ = ["Change", "Layout", "change", "layout_of", "share", "worst"]
 
 _SMALLEST_SCALE = 1e-12
 
@@ -82,6 +82,10 @@ def layout_of(shape: tuple[int, ...], scenario: Scenario, sequence_axis: int | N
     return Layout(axis, batch_axis(shape, scenario, axis), scenario)
 
 
+_TELLING_UNITS = 100_000
+"""Of more units of the last place than this, their number says nothing beside the part of the output's scale."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """The largest difference between two runs of one output.
@@ -115,10 +119,13 @@ class Change:
     def __str__(self) -> str:
         if np.isinf(self.relative):
             return f"{self.before:.6g} became {self.after:.6g} at {self.place}"
-        return (
-            f"{self.relative:.1e} of the output's scale ({self.units:.3g} units of the last place): "
-            f"{self.before:.6g} became {self.after:.6g} at {self.place}"
-        )
+        units = f" ({self.units:.3g} units of the last place)" if self.units < _TELLING_UNITS else ""
+        return f"{share(self.relative)} of the output's scale{units}: {self.before:.6g} became {self.after:.6g} at {self.place}"
+
+
+def share(relative: float) -> str:
+    """A part of the whole as people read it: in percent, unless it is very small."""
+    return f"{relative:.0%}" if relative >= 0.01 else f"{relative:.1e}"
 
 
 def change(one: Array, other: Array, *, row: int = 0, pooled: bool = False) -> Change | None:

@@ -91,7 +91,7 @@ class Inputs:
         for value in self.graph.inputs:
             if value.dtype in (DType.STRING, DType.UNKNOWN):
                 kind = "text" if value.dtype is DType.STRING else "a type that is not known"
-                raise UnfeedableError(f"input '{value.name}' takes {kind}")
+                raise UnfeedableError(f"input '{value.name}' takes {kind}, for which verify makes no inputs")
             total += math.prod(dim for dim in value.shape or () if isinstance(dim, int))
         if total > _MOST_ELEMENTS:
             raise UnfeedableError(f"its inputs have {total} elements, more than verify feeds")

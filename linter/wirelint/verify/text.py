@@ -35,15 +35,17 @@ def render(found: Sequence[Verification], *, width: int = 120, color: bool = Fal
 
 
 def _model(made: Verification, width: int, *, color: bool, show_inputs: bool) -> Iterator[str]:
-    yield f"{_paint(printable(made.path), '1', color)}  {made.path_name}, seed {made.seed} ({made.seconds:.1f} s)"
+    measured = f"{made.path_name}, seed {made.seed} ({made.seconds:.1f} s)" if made.path_name else "not read"
+    yield f"{_paint(printable(made.path), '1', color)}  {measured}"
     if made.stopped:
         yield from _wrapped("not run", made.stopped, width)
     for reason in made.refused:
         yield from _wrapped("refused", f"its declared shapes allow what does not run: {reason}", width)
     for name in made.infinite:
         yield from _wrapped("not finite", f"'{printable(name, 60)}' holds NaN or infinities for an ordinary batch", width)
+    longest = max((min(len(printable(claim.output)), _NAME) for claim in made.claims), default=0)
     for claim in made.claims:
-        yield from _claim(claim, width, color=color)
+        yield from _claim(claim, longest, width, color=color)
     if made.agreement is not None:
         yield from _agreement(made.agreement, width)
     if made.against is not None:
@@ -56,9 +58,9 @@ def _model(made: Verification, width: int, *, color: bool, show_inputs: bool) ->
             yield from (f"    {line}" for line in shown.splitlines())
 
 
-def _claim(claim: Claim, width: int, *, color: bool) -> Iterator[str]:
+def _claim(claim: Claim, name_width: int, width: int, *, color: bool) -> Iterator[str]:
     sign = _paint(_SIGNS[claim.status].ljust(_LABEL), _COLORS[claim.status], color)
-    subject = f"{claim.question.ljust(14)}{printable(claim.output, _NAME).ljust(_NAME + 2)}{claim.verdict.ljust(_VERDICT)}"
+    subject = f"{claim.question.ljust(14)}{printable(claim.output, _NAME).ljust(name_width + 2)}{claim.verdict.ljust(_VERDICT)}"
     first, *rest = reflow(printable(claim.measured), max(width - 2 - _LABEL - len(subject), 40)) or [""]
     yield f"  {sign}{subject}{first}"
     yield from (" " * (2 + _LABEL + len(subject)) + line for line in rest)
