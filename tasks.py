@@ -4,6 +4,7 @@
     python3 tasks.py lint            ruff: faults and formatting
     python3 tasks.py types           mypy
     python3 tasks.py docs            write the generated pages in docs/ again
+    python3 tasks.py screenshots     take the pictures in docs/images/ again, with Chromium
     python3 tasks.py format          ruff: format all files
 
 Each makes the virtual environment ``.venv-dev`` first, with the package in it as it is being edited, and makes it again when
@@ -31,6 +32,7 @@ TASKS: dict[str, list[list[str]]] = {
     "lint": [["-m", "ruff", "check", "."], ["-m", "ruff", "format", "--check", "."]],
     "types": [["-m", "mypy"]],
     "docs": [["docs/generate.py"]],
+    "screenshots": [["docs/screenshots.py"]],
     "format": [["-m", "ruff", "format", "."]],
 }
 """The arguments to the environment's Python, one list for each program to run."""

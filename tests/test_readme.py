@@ -22,7 +22,7 @@ from wirelint.rules import load_rules
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_models"
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/ci.md", "docs/writing-rules.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/ci.md", "docs/writing-rules.md", "docs/proof.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -102,6 +102,13 @@ def test_the_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     exec(compile("\n".join(blocks("README.md", "python")), "README.md", "exec"), names)
     assert "mask-folded" in capsys.readouterr().out
     assert names["roles"] == {"input_ids": "ids", "attention_mask": "mask", "position_ids": "position"}
+
+
+def test_the_python_about_proof_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(folder)
+    exec(compile("\n".join(blocks("docs/proof.md", "python")), "docs/proof.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "('padding right', 'sentence_embedding', 'leaks', \"other content in padded positions changes it by" in said
 
 
 def test_the_configurations_are_valid(tmp_path: Path) -> None:
