@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
+from openvino import opset15 as op
 
 from wirelint.analysis import analyse
 from wirelint.facts import ModelFacts
@@ -263,3 +265,38 @@ def test_a_hidden_size_that_equals_the_fixed_length_is_no_axis_over_positions(tm
         (1, "safe"),
         (1, "safe"),
     ]
+
+
+KINDS = np.random.default_rng(4).normal(size=(2, 8)).astype(np.float32)
+
+
+def test_segments_that_were_folded_before_they_were_encoded_as_ones_and_zeros(tmp_path):
+    """``one_hot(zeros_like(ids)) @ table``: TensorFlow's BERT without segments."""
+    nodes = [
+        helper.make_node("Gather", ["words", "ids"], ["word"]),
+        helper.make_node("Shape", ["ids"], ["shape"]),
+        helper.make_node("ConstantOfShape", ["shape"], ["zeros"], value=numpy_helper.from_array(np.array([0]))),
+        helper.make_node("OneHot", ["zeros", "two", "values"], ["picked"], axis=-1),
+        helper.make_node("MatMul", ["picked", "segments"], ["kind"]),
+        helper.make_node("Add", ["word", "kind"], ["sum"]),
+        helper.make_node("MatMul", ["sum", "wq"], ["y"]),
+    ]
+    held = [*weights(), constant("segments", KINDS), constant("two", 2, np.int64), constant("values", [0, 1])]
+    found = facts_of(tmp_path, nodes, [("ids", *TOKENS)], held)
+    assert [(entry.kind, entry.index_from, entry.rows) for entry in found.embeddings[1:]] == [("segment", "constant", 2)]
+    assert found.embeddings[1].distinct_rows
+
+
+def test_segments_that_were_folded_before_a_product_with_a_table_that_stands_in_columns(tmp_path):
+    """The same as OpenVINO converts it: the table turned over, the axis counted from the front."""
+    ids = op.parameter([-1, -1], np.int64, name="ids")
+    ids.output(0).set_names({"ids"})
+    word = op.gather(op.constant(np.ones((50, 8), np.float32)), ids, op.constant(0))
+    zeros = op.broadcast(op.constant(np.int64(0)), op.shape_of(ids))
+    picked = op.one_hot(zeros, op.constant(2), op.constant(np.float32(1)), op.constant(np.float32(0)), 2)
+    kind = op.matmul(picked, op.constant(KINDS.T.copy()), False, True)
+    y = op.matmul(op.add(word, kind), op.constant(np.ones((8, 8), np.float32)), False, False)
+    ov.save_model(ov.Model([y], [ids]), str(tmp_path / "model.xml"), compress_to_fp16=False)
+    found = analyse(load(tmp_path / "model.xml"))
+    assert [(entry.kind, entry.index_from, entry.rows) for entry in found.embeddings[1:]] == [("segment", "constant", 2)]
+    assert found.embeddings[1].distinct_rows

@@ -268,3 +268,113 @@ def test_rows_of_several_tables_are_categories(join, shape, tmp_path):
 def test_only_a_sum_makes_positions(tmp_path):
     assert categories(tmp_path, "Add", ["batch", "length"]) == ["ids", "position"]
     assert categories(tmp_path, "Concat", ["batch", "length"]) == ["ids", "ids"]
+
+
+NEGATIVE_COUNTS_FROM_THE_END = {
+    "a choice": [
+        helper.make_node("Less", ["ids", "zero"], ["negative"]),
+        helper.make_node("Add", ["ids", "rows"], ["wrapped"]),
+        helper.make_node("Where", ["negative", "wrapped", "ids"], ["index"]),
+    ],
+    "products": [
+        helper.make_node("Less", ["ids", "zero"], ["negative"]),
+        helper.make_node("Not", ["negative"], ["other"]),
+        helper.make_node("Add", ["ids", "rows"], ["wrapped"]),
+        helper.make_node("Cast", ["negative"], ["negative_1"], to=TensorProto.INT64),
+        helper.make_node("Cast", ["other"], ["other_1"], to=TensorProto.INT64),
+        helper.make_node("Mul", ["negative_1", "wrapped"], ["first"]),
+        helper.make_node("Mul", ["ids", "other_1"], ["second"]),
+        helper.make_node("Add", ["first", "second"], ["index"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("spelled", list(NEGATIVE_COUNTS_FROM_THE_END))
+def test_ids_that_may_count_from_the_end_of_the_table(tmp_path, spelled):
+    """Keras looks ids up as ``where(ids < 0, ids + rows, ids)``."""
+    path = small_graph(
+        tmp_path,
+        [*NEGATIVE_COUNTS_FROM_THE_END[spelled], helper.make_node("Gather", ["words", "index"], ["y"])],
+        [("ids", *TOKENS)],
+        {"words": table(50), "zero": np.array(0), "rows": np.array(50)},
+    )
+    assert roles(path) == ["ids"]
+
+
+def test_a_choice_that_another_input_makes_is_no_lookup_of_that_input(tmp_path):
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Cast", ["mask"], ["keep"], to=TensorProto.BOOL),
+            helper.make_node("Where", ["keep", "ids", "zero"], ["index"]),
+            helper.make_node("Gather", ["words", "index"], ["y"]),
+        ],
+        [("ids", *TOKENS), ("mask", *TOKENS)],
+        {"words": table(50), "zero": np.array(0)},
+    )
+    assert roles(path)[1] != "ids"
+
+
+def test_segments_that_are_encoded_as_ones_and_zeros_before_a_product_with_their_table(tmp_path):
+    """What TensorFlow's BERT does: ``one_hot(segments) @ table``."""
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["word"]),
+            helper.make_node("Reshape", ["kinds", "flat"], ["line"]),
+            helper.make_node("OneHot", ["line", "two", "values"], ["picked"], axis=-1),
+            helper.make_node("MatMul", ["picked", "segments"], ["rows"]),
+            helper.make_node("Shape", ["word"], ["shape"]),
+            helper.make_node("Reshape", ["rows", "shape"], ["kind"]),
+            helper.make_node("Add", ["word", "kind"], ["sum"]),
+            helper.make_node("MatMul", ["sum", "w"], ["y"]),
+        ],
+        [("ids", *TOKENS), ("kinds", *TOKENS)],
+        {
+            "words": table(50), "segments": table(2), "w": table(8), "flat": np.array([-1]), "two": np.array(2),
+            "values": np.array([0, 1], np.float32),
+        },
+    )  # fmt: skip
+    assert roles(path) == ["ids", "segment"]
+
+
+def test_kinds_that_have_rows_in_the_table_of_the_tokens_are_no_positions(tmp_path):
+    """XLM looks ``token_type_ids`` up among the words."""
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["word"]),
+            helper.make_node("Gather", ["words", "kinds"], ["kind"]),
+            helper.make_node("Add", ["word", "kind"], ["sum"]),
+            helper.make_node("MatMul", ["sum", "w"], ["y"]),
+        ],
+        [("ids", *TOKENS), ("kinds", *TOKENS)],
+        {"words": table(50), "w": table(8)},
+    )
+    assert roles(path) == ["ids", "segment"]
+
+
+def test_a_series_that_is_standardised_by_its_own_mean_and_spread_is_still_features(tmp_path):
+    """Forecasters centre and scale each window, and scale the forecast back: the spread is no mask of it."""
+    attend = [
+        helper.make_node("MatMul", ["h", "w"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "k"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"], axis=-1),
+        helper.make_node("MatMul", ["weights", "q"], ["heard"]),
+    ]
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("ReduceMean", ["series"], ["mean"], axes=[1], keepdims=1),
+            helper.make_node("Sub", ["series", "mean"], ["centred"]),
+            helper.make_node("ReduceL2", ["centred"], ["spread"], axes=[1], keepdims=1),
+            helper.make_node("Div", ["centred", "spread"], ["even"]),
+            helper.make_node("MatMul", ["even", "lift"], ["h"]),
+            *attend,
+            helper.make_node("Mul", ["heard", "spread"], ["y"]),
+        ],
+        [("series", TensorProto.FLOAT, ["batch", 24, 1])],
+        {"lift": table(1), "w": table(8)},
+    )
+    assert roles(path) == ["features"]

@@ -50,11 +50,10 @@ def _distinct(lookup: Lookup) -> bool:
         held = table.constant.load(1 << 16)
     except ModelFileError:
         return True
-    return (
-        held is None
-        or held.ndim != 2
-        or bool((np.asarray(held, dtype=np.float64) != np.asarray(held[:1], dtype=np.float64)).any())
-    )
+    if held is None or held.ndim != 2:
+        return True
+    rows = np.asarray(held if held.shape[0] == lookup.rows else held.T, dtype=np.float64)
+    return bool((rows != rows[:1]).any())
 
 
 def _first(shadow: Shadow) -> int:

@@ -166,6 +166,19 @@ def _heard(view: _View) -> str:
     return "hidden"
 
 
+def _counts(view: _View) -> bool:
+    """No query hears padded keys, padded queries included, before which causality leaves them: the mask does its work under
+    right padding, as one that only counts keys can.
+    """
+    if view.keys is None:
+        return False
+    for row in range(view.scenario.batch):
+        padded, zero = view.padded_keys(row), _wide(view, view.zero, row)
+        if not padded.any() or not zero[:, :, padded].all() or zero.all():
+            return False
+    return True
+
+
 def _deaf(view: _View) -> bool:
     """Real queries give no weight to any real key but perhaps themselves."""
     for row in range(view.scenario.batch):
@@ -405,6 +418,10 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
     if made.mask == "not-finite" and _dequantised(site.scores):
         # The range of the quantiser took in the fill: its scale is infinite, and 0 times it is NaN.
         made.mask, made.quantised = "unknown", True
+    if made.causal and made.mask in ("noop", "inverted", "weak", "query-axis"):
+        prompt = views["right"]
+        if prompt is not None and prompt.anchor & mask_labels and _counts(prompt):
+            made.mask, view, (scenario, run) = "effective", prompt, execution.right
     names = scenario.layout.names(view.anchor & mask_labels)
     made.mask_inputs = tuple(best_name(graph_inputs[at]) for at, role in enumerate(trace.roles) if role.name in names)
     if made.mask == "absent":

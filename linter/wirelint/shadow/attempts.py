@@ -137,7 +137,9 @@ def execute(
     its change.
     """
     runner = _Runner(graph, trace, constants, pad_id, unpadded, branch=branch)
-    first = Sizes()
+    # Where new keys stand behind each row's own past ones, rows of other lengths share a batch in a prompt only.
+    prompt = any(site.op.attrs.get("append") == "row" for site in trace.sites)
+    first = Sizes(past=0) if prompt else Sizes()
     queue, tried, refusals = [first], {first}, list[Refusal]()
     best: tuple[Sizes, Scenario, Run] | None = None
     furthest = -1

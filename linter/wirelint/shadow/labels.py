@@ -96,6 +96,7 @@ class Layout:
         self.rows = [NO_LABELS, NO_LABELS]
         self._to_structure: list[tuple[np.uint64, np.uint64]] = []
         self._choices: set[bytes] = set()
+        self._to_count: list[tuple[np.uint64, np.uint64]] = []
 
     def _pair(self) -> tuple[np.uint64, np.uint64]:
         if self._free >= _LAST_FREE:
@@ -119,6 +120,7 @@ class Layout:
                 self.padded |= pads[0] | pads[1]
                 self.gaps |= gaps[0] | gaps[1]
                 self._to_structure += zip(pads, gaps, strict=True)
+                self._to_count += zip((*real, *pads), (*gaps, *gaps), strict=True)
             else:
                 pads = gaps = real
             self.parts[name] = Part(name, real, pads, gaps)
@@ -153,6 +155,17 @@ class Layout:
         moved: npt.NDArray[np.uint64] = labels & ~self.padded
         for content, gap in self._to_structure:
             moved = moved | np.where(labels & content, gap, NO_LABELS)
+        return moved
+
+    def as_count(self, labels: np.uint64) -> np.uint64:
+        """The labels of how many elements of a row were picked, for the rows whose picks stand behind them in a list.
+
+        Only their number moves the others: it tells where padding or an end-of-text id stands, as a length does.
+        """
+        moved = labels
+        for content, gap in self._to_count:
+            if labels & content:
+                moved = (moved & ~content) | gap
         return moved
 
     def as_scale(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

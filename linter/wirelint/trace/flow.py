@@ -33,7 +33,9 @@ class State:
         indexed: inputs that index a floating table whose rows stand here, not yet mixed with anything.
         counted: inputs of which a running sum stands here.
         mixed: it is a hidden state: a matrix product, convolution, normalisation or table stands behind it.
-        bare: inputs that stand here unchanged but for movement and conversion.
+        bare: inputs that stand here unchanged but for movement and conversion, or standardised by their own mean and spread.
+        summed: inputs over an axis of which a sum or another statistic stands here.
+        truth: truth values stand here, or zeros and ones made of them.
     """
 
     reach: int = 0
@@ -44,6 +46,8 @@ class State:
     counted: int = 0
     mixed: bool = False
     bare: int = 0
+    summed: int = 0
+    truth: bool = False
 
 
 EMPTY = State()
@@ -81,7 +85,7 @@ class Flow:
 
 
 def _union(states: Iterable[State]) -> State:
-    reach = derived = linear = shape = indexed = counted = bare = 0
+    reach = derived = linear = shape = indexed = counted = bare = summed = 0
     mixed = False
     for state in states:
         reach |= state.reach
@@ -91,8 +95,9 @@ def _union(states: Iterable[State]) -> State:
         indexed |= state.indexed
         counted |= state.counted
         bare |= state.bare
+        summed |= state.summed
         mixed |= state.mixed
-    return State(reach, derived, linear, shape, indexed, counted, mixed, bare)
+    return State(reach, derived, linear, shape, indexed, counted, mixed, bare, summed)
 
 
 def trace_flow(graph: Graph) -> Flow:
@@ -150,6 +155,7 @@ def _control(op: Op, operands: list[State], flow: Flow, integral: int, depth: in
             state.counted,
             state.mixed,
             state.bare,
+            state.summed,
         )
         for state in results
     ]
@@ -169,7 +175,7 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
         bounds = EMPTY if kind == "Concat" else _union(operands[1:])
         return State(
             data.reach | bounds.reach, data.derived | bounds.derived, data.linear, data.shape | bounds.shape, data.indexed,
-            data.counted, data.mixed, data.bare,
+            data.counted, data.mixed, data.bare, data.summed, data.truth and kind != "Concat",
         )  # fmt: skip
     if kind == "Gather":
         return _gather(op, operands)
@@ -184,25 +190,34 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
             0,
             every.counted,
             every.mixed,
+            truth=group is Family.COMPARE,
         )
     if group is Family.SCAN:
         return State(every.reach, every.derived, 0, every.shape, 0, every.counted | every.derived, every.mixed)
     if group is Family.UNARY:
         keeps = not every.mixed or kind in _ORDERLY
         linear = every.linear if kind in _LINEAR else 0
-        return State(every.reach, every.derived if keeps else 0, linear, every.shape, 0, every.counted, every.mixed)
+        derived = every.derived if keeps else 0
+        return State(every.reach, derived, linear, every.shape, 0, every.counted, every.mixed, summed=every.summed)
     if group is Family.QUANTISE:
         return State(
-            every.reach, first.derived, first.linear, every.shape, first.indexed, first.counted, first.mixed, first.bare
-        )
+            every.reach, first.derived, first.linear, every.shape, first.indexed, first.counted, first.mixed, first.bare,
+            first.summed,
+        )  # fmt: skip
     if group in (Family.BINARY, Family.SELECT):
         others_free = sum(1 for state in operands if state.reach) == 1
         linear = every.linear if kind in _LINEAR and (others_free or _by_own_statistic(operands)) else 0
+        if kind == "Where" or not linear:
+            linear = _chosen(op, operands)
         indexed = every.indexed if others_free or (kind == "Add" and not every.mixed) else 0
         bare = every.bare if kind == "Sub" and linear and not others_free else 0
-        return State(every.reach, every.derived, linear, every.shape, indexed, every.counted, every.mixed, bare)
+        summed = every.summed
+        if kind in ("Sub", "Div") and _standardises(*operands[:2]):
+            bare, summed = first.bare, 0
+        return State(every.reach, every.derived, linear, every.shape, indexed, every.counted, every.mixed, bare, summed)
     if group is Family.REDUCE:
-        return State(every.reach, 0 if every.mixed else every.derived, 0, every.shape, 0, every.counted, every.mixed)
+        derived = 0 if every.mixed else every.derived
+        return State(every.reach, derived, 0, every.shape, 0, every.counted, every.mixed, summed=every.reach)
     outer = kind in ("MatMul", "Einsum") and not every.mixed and sum(1 for state in operands if state.reach) == 1
     if outer and every.derived and every.derived == every.reach and not every.derived & ~integral:
         # Integers times constants: angles computed from positions by an outer product, not a projection of features.
@@ -212,11 +227,32 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
     return State(every.reach, 0, 0, every.shape, 0, 0, mixed=True)
 
 
+def _chosen(op: Op, operands: list[State]) -> int:
+    """The inputs whose own values stand here whichever way they themselves decide: negative indices that count from the end,
+    ``Where(x < 0, x + n, x)``, also spelled out as ``(x < 0) * (x + n) + (x >= 0) * x``.
+    """
+    *condition, first, second = operands[:3]
+    both = first.linear if first.linear == second.linear else 0
+    if op.kind == "Where":
+        return both if not condition[0].reach & ~both else 0
+    if op.kind == "Add" and all(value is not None and value.producer and value.producer.kind == "Mul" for value in op.inputs):
+        return both
+    if op.kind == "Mul" and first.truth != second.truth:
+        decides, value = (first, second) if first.truth else (second, first)
+        return value.linear if not decides.reach & ~value.linear else 0
+    return 0
+
+
 def _by_own_statistic(operands: list[State]) -> bool:
     """An input is shifted or scaled by a number computed from itself as a whole, such as the zero point of a quantiser."""
     own = [state for state in operands if state.linear]
     rest = [state for state in operands if not state.linear]
     return len(own) == 1 and all(not state.derived and not state.mixed and not state.reach & ~own[0].reach for state in rest)
+
+
+def _standardises(value: State, by: State) -> bool:
+    """An input is centred on its own mean, or divided by its own spread."""
+    return bool(value.bare) and bool(by.summed) and not by.mixed and not by.reach & ~value.bare and not by.reach & ~by.summed
 
 
 def is_table(value: Value) -> bool:

@@ -178,6 +178,8 @@ class _Decision:
                 elif not summed:
                     self._give(at, "ids", 0.95 if len(ranked) == 1 else 0.9, f"indexes a table of {use.rows} rows", use.op)
                     ids.append(at)
+                elif self._shares_table(indexers[at], indexers[ranked[0]]):
+                    self._give(at, "segment", 0.7, "indexes the table of the ids, and is summed with them", use.op)
                 else:
                     self._give(
                         at, "position", 0.9, f"indexes a second table, of {use.rows} rows, summed with that of the ids", use.op
@@ -225,6 +227,12 @@ class _Decision:
         """One index for each row, in a model that knows no sequences."""
         single = value.shape is not None and (len(value.shape) == 1 or (len(value.shape) == 2 and value.shape[1] == 1))
         return single and not self.sites and not self._recurrent()
+
+    @staticmethod
+    def _shares_table(uses: Sequence[Observation], others: Sequence[Observation]) -> bool:
+        """Both index one table, as kinds of text that have rows among those of the tokens do (XLM's); positions never do."""
+        tables = {other.op.inputs[0] for other in others}
+        return all(use.op.inputs[0] in tables for use in uses)
 
     def _destination(self, uses: Sequence[Observation]) -> int:
         """Tables that are summed belong to one sequence: identified by the first hidden state that they reach."""

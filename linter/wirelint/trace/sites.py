@@ -38,10 +38,10 @@ class Lookup:
     """A table that is read at integer indices.
 
     Attributes:
-        op: the lookup.
+        op: the lookup, or the product of a table with rows that are one at an index and zero elsewhere.
         table: the table, or what unpacks it from a compressed form.
         index: the indices.
-        rows, width: shape of the table.
+        rows, width: shape of the table, whose rows may stand in columns.
     """
 
     op: Op
@@ -209,14 +209,28 @@ def find_lookups(graph: Graph, flow: Flow) -> list[Lookup]:
 
 def _lookups(graph: Graph, flow: Flow) -> Iterator[Lookup]:
     for op in graph.walk():
-        if op.kind not in ("Gather", "EmbeddingBag") or op.inputs[0] is None or op.inputs[1] is None:
+        if op.kind in ("Gather", "EmbeddingBag"):
+            table, index = op.operand(0), op.operand(1)
+        elif op.kind == "MatMul" and not op.attrs.get("transpose_a"):
+            table, index = op.operand(1), _picked(op.operand(0))
+        else:
             continue
-        table = op.inputs[0]
-        if flow[table].reach or flow[table].shape or not is_table(table) or op.attrs.get("axis", 0) != 0:
+        if table is None or index is None or flow[table].reach or flow[table].shape or not is_table(table):
             continue
-        shape = _table_shape(table)
+        shape = _table_shape(table) if op.attrs.get("axis", 0) == 0 else None
         if shape is not None:
-            yield Lookup(op, table, op.inputs[1], shape[0], shape[1])
+            rows, width = reversed(shape) if op.attrs.get("transpose_b") else shape
+            yield Lookup(op, table, index, rows, width)
+
+
+def _picked(rows: Value | None) -> Value | None:
+    """The indices of a one-hot encoding along its last axis."""
+    start = _through(rows)
+    op = None if start is None else start.producer
+    if op is None or start is None or op.kind != "OneHot":
+        return None
+    last = -1 if start.shape is None else len(start.shape) - 1
+    return op.inputs[0] if op.attrs.get("axis", -1) in (-1, last) else None
 
 
 def _table_shape(table: Value) -> tuple[int, int] | None:

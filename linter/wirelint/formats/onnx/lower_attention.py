@@ -360,6 +360,8 @@ def _group_query_attention(node: Node) -> None:
         causal="bottom-right" if node.integer("causal", 1) else "none",
         mask_fill=_MINUS_INFINITY,
         append="row",
+        # A query beyond the keys of its row multiplies nothing: no NaN comes of it.
+        empty_row="zero",
         # The window of the file counts the query's own position.
         window=window - 1 if window > 0 else -1,
         **({"softcap": softcap} if softcap else {}),

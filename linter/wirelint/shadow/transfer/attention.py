@@ -48,11 +48,15 @@ def _appended(past: Shadow, new: Shadow, lengths: Shadow | None) -> Shadow:
     if ends is None or len(ends) != past.shape[0]:
         return Shadow(made.shape, made.dtype, made.labels | join(new.labels, [2]) | marks)
     rows = []
-    for row, end in enumerate(ends):
+    for row, start in enumerate(_first_new(ends, new.shape[2], past.shape[2])):
         old, added = cut(past, 0, row, row + 1), cut(new, 0, row, row + 1)
-        start = min(max(end - new.shape[2], 0), past.shape[2])
         rows.append(concatenate([cut(old, 2, 0, start), added, cut(old, 2, start, past.shape[2]).without_value()], 2))
     return concatenate(rows, 0).joined(marks)
+
+
+def _first_new(ends: Sequence[int], new: int, past: int) -> list[int]:
+    """Where the first of ``new`` keys stands in each row, given how many keys the row has in the end."""
+    return [min(max(end - new, 0), past) for end in ends]
 
 
 def _repeated(x: Shadow, heads: int) -> Shadow:
@@ -96,17 +100,31 @@ def _emptied(weights: Shadow, scores: Shadow) -> Shadow:
     return Shadow(weights.shape, weights.dtype, weights.labels, value, weights.exact, weights.anchor)
 
 
-def _structural(op: Op, queries: int, keys: int, dtype: DType) -> Shadow | None:
-    """The bias of causal and windowed attention, which no input decides."""
+def _structural(op: Op, queries: int, keys: int, dtype: DType, lengths: Shadow | None) -> Shadow | None:
+    """The bias of causal and windowed attention, which no input decides but for where each row's new keys stand.
+
+    Args:
+        op: says whether and how attention is causal.
+        queries: their number.
+        keys: their number.
+        dtype: of the scores.
+        lengths: how many keys each row has in the end, where new keys stand behind a row's own past ones: a query counts
+            from there then, not from the end of the cache.
+    """
     causal, window = op.attrs.get("causal", "none"), op.attrs.get("window", -1)
     if causal == "none" and window < 0:
         return None
-    offset = keys - queries if causal == "bottom-right" else 0
-    row, column = np.arange(queries)[:, None] + offset, np.arange(keys)[None, :]
-    keeps = np.ones((queries, keys), dtype=bool) if causal == "none" else column <= row
+    first = np.array([keys - queries if causal == "bottom-right" else 0])
+    labels = np.zeros((1, 1, 1, 1), dtype=np.uint64)
+    ends = None if lengths is None else lengths.integers()
+    if lengths is not None and ends is not None and causal == "bottom-right" and keys > queries:
+        first = np.array(_first_new(ends, queries, keys - queries))
+        labels = reshape(lengths, [lengths.size, 1, 1, 1]).labels & ~LENGTH
+    query, key = first[:, None, None, None] + np.arange(queries)[:, None], np.arange(keys)
+    keeps = np.broadcast_to(True, (len(first), 1, queries, keys)) if causal == "none" else key <= query
     if window >= 0:
-        keeps = keeps & (column >= row - window)
-    return _bias(keeps[None, None], -np.inf, dtype, np.zeros((1, 1, 1, 1), dtype=np.uint64))
+        keeps = keeps & (key >= query - window)
+    return _bias(keeps, -np.inf, dtype, labels)
 
 
 def _by_length(lengths: Shadow, keys: int, dtype: DType, *, start: bool) -> Shadow:
@@ -153,7 +171,7 @@ def attention(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     k, v = _repeated(k, q.shape[1]), _repeated(v, q.shape[1])
     scores = _scaled(matmul(q, transpose(k, [0, 1, 3, 2]), q.dtype, context), op, q.shape[3])
     queries, keys = scores.shape[2:]
-    terms = [_structural(op, queries, keys, q.dtype)]
+    terms = [_structural(op, queries, keys, q.dtype, by_row)]
     if mask is not None:
         terms.append(_mask_bias(mask, op, q.dtype))
     if bias is not None:

@@ -13,7 +13,7 @@ from wirelint.shadow.labels import ROUTED
 from wirelint.shadow.transfer.elementwise import given
 from wirelint.shadow.transfer.movement import axis_of, dynamic_labels, reshape
 from wirelint.shadow.transfer.registry import Context, transfer
-from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow
+from wirelint.shadow.value import Array, DataDependentError, ExecutionError, Shadow, join
 
 __all__: list[str] = []
 
@@ -34,16 +34,22 @@ def _seen(x: Shadow, what: str) -> Array:
 def non_zero(op: Op, operands: Sequence[Shadow | None], context: Context) -> list[Shadow]:
     """Where elements differ from zero: a question of structure, as a comparison is.
 
-    Where that is not known, every element that may is taken, so that what is computed for the chosen ones and written back to
-    their places (tokens that are routed to an expert) can be followed; see :mod:`wirelint.shadow.labels`.
+    Those of one row stand together in the result; of the other rows they only tell how many there were.  Where that is not
+    known, every element that may is taken, so that what is computed for the chosen ones and written back to their places
+    (tokens that are routed to an expert) can be followed; see :mod:`wirelint.shadow.labels`.
     """
     x = given(operands[0])
     if not x.is_exact and x.rank and x.dtype is not DType.STRING and 0 < x.size <= _LARGEST_CHOICE:
         return [_every_choice(x, context)]
     value = _seen(x, "non-zero elements")
     context.charge(x.size)
-    found = np.stack(np.nonzero(np.atleast_1d(value)))[-x.rank or 0 :] if x.rank else np.zeros((0, int(value != 0)))
-    return [Shadow.known(found, DType.I64, context.layout.as_structure(np.asarray(x.every_label())))]
+    if x.rank < 2:
+        found = np.stack(np.nonzero(np.atleast_1d(value)))[-x.rank or 0 :] if x.rank else np.zeros((0, int(value != 0)))
+        return [Shadow.known(found, DType.I64, context.layout.as_structure(np.asarray(x.every_label())))]
+    found = np.stack(np.nonzero(value))
+    own = np.broadcast_to(join(x.labels, range(1, x.rank)).reshape(-1), x.shape[:1])[found[0]]
+    labels = context.layout.as_structure(own | context.layout.as_count(x.every_label()))
+    return [Shadow.known(found, DType.I64, labels.reshape(1, -1))]
 
 
 def _every_choice(x: Shadow, context: Context) -> Shadow:
