@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -280,6 +281,13 @@ def test_the_exit_status_says_whether_a_fault_was_seen(sample: str, status: int)
     result = CliRunner().invoke(cli, ["verify", "--no-paths", str(SAMPLES / sample)])
     assert result.exit_code == status, result.output
     assert "confirmed" in result.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+def test_a_runtime_that_does_not_fit_into_the_memory_is_said() -> None:
+    result = CliRunner().invoke(cli, ["verify", "--no-paths", "--memory", "0.05", str(SAMPLES / "clean/cnn.onnx")])
+    assert result.exit_code == 1
+    assert "memory" in result.stdout
 
 
 def test_a_damaged_model_keeps_no_other_from_being_measured() -> None:

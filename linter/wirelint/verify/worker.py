@@ -152,6 +152,9 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             answer = _answer(request, sessions)
         except MemoryError:
             answer = Message({"ok": False, "error": "it needs more memory than it may use"})
+        except ImportError as error:
+            # Too little memory to map a library's code shows as this; a runtime that is not there was found out before.
+            answer = Message({"ok": False, "error": f"the runtime can't be loaded, perhaps for want of memory: {error}"})
         except Exception as error:  # noqa: BLE001 -- whatever a runtime raises is the answer
             answer = Message({"ok": False, "error": f"{type(error).__name__}: {error}"})
         write_message(answers, answer)
