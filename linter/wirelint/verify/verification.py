@@ -103,7 +103,7 @@ def verify(
     made = Verification(side.path, side.on.name, seed)
     other = None if reference is None else _reference(reference, seed)
     if unsafe:
-        made.stopped = f"not run: {unsafe}"
+        made.stopped = unsafe
     else:
         with contextlib.ExitStack() as stack:
             worker = worker or stack.enter_context(Worker(Limits()))
