@@ -38,6 +38,7 @@ def examined(
     inputs: Sequence[Port],
     constants: Sequence[TensorProto],
     outputs: Sequence[str] = ("y",),
+    domains: Sequence[str] = (),
 ) -> ModelFacts:
     """The facts about a graph, saved as ``model.onnx`` in a folder that may hold companions."""
     graph = helper.make_graph(
@@ -48,5 +49,6 @@ def examined(
         list(constants),
     )
     path = folder / "model.onnx"
-    save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    imports = [helper.make_opsetid("", 17), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    save_model(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
     return analyse(load(path))

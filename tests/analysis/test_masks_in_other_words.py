@@ -94,6 +94,52 @@ def test_a_fake_quantiser_on_masked_scores(tmp_path: Path, fill: float, ruined: 
     assert facts.outputs[0].padding.right == "safe"
 
 
+def test_a_mask_that_grouped_query_attention_takes_as_a_length(tmp_path: Path) -> None:
+    """As generators for ONNX Runtime are built: ``seqlens_k`` is the sum of the mask less one.
+
+    The operator takes several tokens of several rows before there is a cache only, and knows right padding alone.
+    """
+    width = 16
+    nodes = [
+        helper.make_node("Gather", ["words", "ids"], ["h"]),
+        *(helper.make_node("MatMul", ["h", f"w{part}"], [part]) for part in "qkv"),
+        helper.make_node("ReduceSum", ["mask", "axis"], ["n"], keepdims=0),
+        helper.make_node("Sub", ["n", "one"], ["end"]),
+        helper.make_node("Cast", ["end"], ["seqlens_k"], to=TensorProto.INT32),
+        helper.make_node("Shape", ["mask"], ["total"], start=1, end=2),
+        helper.make_node("Squeeze", ["total"], ["length"]),
+        helper.make_node("Cast", ["length"], ["total_sequence_length"], to=TensorProto.INT32),
+        helper.make_node(
+            "GroupQueryAttention",
+            ["q", "k", "v", "past_key", "past_value", "seqlens_k", "total_sequence_length"],
+            ["y", "present_key", "present_value"],
+            domain="com.microsoft",
+            num_heads=1,
+            kv_num_heads=1,
+        ),
+    ]
+    constants = [
+        words(width=width),
+        *(constant(f"w{part}", np.eye(width)) for part in "qkv"),
+        constant("axis", [1], np.int64),
+        constant("one", 1, np.int64),
+    ]
+    cache = (TensorProto.FLOAT, ["batch", 1, "past", width])
+    inputs = [
+        ("ids", *TOKENS),
+        ("mask", TensorProto.INT64, ["batch", "total"]),
+        ("past_key", *cache),
+        ("past_value", *cache),
+    ]
+    outputs = ("y", "present_key", "present_value")
+    facts = examined(tmp_path, nodes, inputs, constants, outputs, ("com.microsoft",))
+    assert [entry.role for entry in facts.inputs] == ["ids", "mask", "past", "past"]
+    assert [site.mask for site in facts.attention.sites] == ["effective"]
+    assert (facts.outputs[0].padding.right, facts.outputs[0].padding.left) == ("safe", "leaks")
+    assert facts.batch.failed is None
+    assert facts.sequence.failed_length is None
+
+
 def decoder(folder: Path) -> ModelFacts:
     """A decoder that attends to encoder states without a mask."""
     nodes = [

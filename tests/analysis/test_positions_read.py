@@ -55,6 +55,23 @@ def test_the_first_real_token_wherever_it_stands(tmp_path: Path) -> None:
     assert kinds(tmp_path, counted(search), [LAST_AXIS]) == ["first"]
 
 
+def test_the_first_real_token_among_the_rows_of_all_texts(tmp_path: Path) -> None:
+    """``x[range(batch), first]`` as TorchScript exports it: rows and positions become one axis."""
+    nodes = [
+        helper.make_node("ArgMax", ["mask"], ["at"], axis=1, keepdims=0),
+        helper.make_node("Shape", ["ids"], ["rows"], start=0, end=1),
+        helper.make_node("Shape", ["ids"], ["length"], start=1, end=2),
+        helper.make_node("Squeeze", ["rows"], ["end"]),
+        helper.make_node("Range", ["zero", "end", "one"], ["row"]),
+        helper.make_node("Mul", ["row", "length"], ["begin"]),
+        helper.make_node("Add", ["begin", "at"], ["place"]),
+        helper.make_node("Reshape", ["h", "flat"], ["all"]),
+        helper.make_node("Gather", ["all", "place"], ["y"]),
+    ]
+    constants = [constant("zero", 0, np.int64), constant("one", 1, np.int64), constant("flat", [-1, 8], np.int64)]
+    assert kinds(tmp_path, nodes, constants) == ["first"]
+
+
 def test_the_last_real_token(tmp_path: Path) -> None:
     search = [
         helper.make_node("ReduceSum", ["mask", "last"], ["n"], keepdims=0),

@@ -130,6 +130,27 @@ def test_lengths_of_a_recurrent_operator(tmp_path):
     assert roles(path) == ["ids", "lengths"]
 
 
+def test_a_mask_that_is_summed_to_lengths_is_a_mask(tmp_path):
+    path = small_graph(
+        tmp_path,
+        [
+            helper.make_node("Gather", ["words", "ids"], ["h"]),
+            helper.make_node("Transpose", ["h"], ["steps"], perm=[1, 0, 2]),
+            helper.make_node("ReduceSum", ["m", "axis"], ["n"], keepdims=0),
+            helper.make_node("Cast", ["n"], ["n32"], to=TensorProto.INT32),
+            helper.make_node("GRU", ["steps", "w", "r", "", "n32"], ["y"], hidden_size=4),
+        ],
+        [("ids", *TOKENS), ("m", *TOKENS)],
+        {
+            "words": table(50),
+            "axis": np.array([1]),
+            "w": np.zeros((1, 12, 8), np.float32),
+            "r": np.zeros((1, 12, 4), np.float32),
+        },
+    )
+    assert roles(path) == ["ids", "mask"]
+
+
 def test_lengths_by_which_rows_are_sorted(tmp_path):
     """``pack_padded_sequence`` sorts rows by length; their places are written into a tensor to find them again."""
     path = small_graph(

@@ -13,7 +13,7 @@ from wirelint.ops import Family, family
 from wirelint.shadow.attempts import Execution
 from wirelint.shadow.interpreter import Run
 from wirelint.shadow.labels import LENGTH, NO_LABELS
-from wirelint.shadow.positions import axes_over_positions
+from wirelint.shadow.positions import Axis, axes_over_positions
 from wirelint.shadow.scenario import Scenario
 from wirelint.shadow.value import Array, Shadow, present
 from wirelint.trace.roles import Trace
@@ -119,31 +119,32 @@ def _kind(op: Op, slot: int, shadow: Shadow, execution: Execution) -> str | None
         if slot != 0:
             return None
         scenario = execution.right[0]
-        axis = axes_over_positions(shadow.shape, scenario)[0].at
+        found = axes_over_positions(shadow.shape, scenario)[0]
+        axis = found.at
         if op.kind in ("Gather", "GatherElements", "GatherND"):
-            return _read_at(op, axis, shadow.shape, execution)
+            return _read_at(op, found, shadow.rank, execution)
         if op.kind in ("Slice", "StridedSlice", "Split"):
             taken = execution.right[1].values[op.outputs[0]]
             return None if taken.rank == shadow.rank and taken.shape[axis] != 1 else "slice"
     return None
 
 
-def _read_at(op: Op, axis: int, shape: tuple[int, ...], execution: Execution) -> str:
+def _read_at(op: Op, axis: Axis, rank: int, execution: Execution) -> str:
     """Which position a lookup along the sequence takes: a fixed one, the first real one, or one counted from the inputs."""
     scenario, run = execution.right
     held = _index(op, run)
-    taken = None if held is None else _positions_taken(op, axis, len(shape), held)
+    taken = None if held is None else _positions_taken(op, axis, rank, held, axis.sequence.length)
     if held is None or taken is None:
         return "counted"
     if not present(held.labels) & ~LENGTH:
         numbers = {int(number) for number in taken.ravel()}
-        return "first" if numbers <= {0} else "last" if numbers <= {-1, shape[axis] - 1} else "position"
+        return "first" if numbers <= {0} else "last" if numbers <= {-1, axis.sequence.length - 1} else "position"
     # Right padding leaves the first real token where the row begins, so only left padding tells.
     scenario, run = execution.left
     held = _index(op, run)
-    taken = None if held is None else _positions_taken(op, axis, len(shape), held)
     main = scenario.main
-    if main is None or taken is None or taken.ndim < 2 or len(taken) != len(main.real):
+    taken = None if held is None or main is None else _positions_taken(op, axis, rank, held, main.length)
+    if main is None or taken is None or taken.ndim < 2 - axis.folded or len(taken) != len(main.real):
         return "counted"
     begins = np.argmax(main.real, axis=1).reshape(-1, *(1,) * (taken.ndim - 1))
     return "first" if bool((taken == begins).all()) else "counted"
@@ -155,17 +156,21 @@ def _index(op: Op, run: Run) -> Shadow | None:
     return held if held is not None and held.size and held.integers() is not None else None
 
 
-def _positions_taken(op: Op, axis: int, rank: int, held: Shadow) -> Array | None:
-    """The part of the indices that runs along an axis of what is read, or None when none does.
+def _positions_taken(op: Op, axis: Axis, rank: int, held: Shadow, length: int) -> Array | None:
+    """The positions that indices name along an axis of what is read, or None when none of them runs along it.
+
+    Where rows and positions are folded into one axis, position p of row r stands at ``r * length + p``.
 
     ``Gather`` takes whole slices along its axis, ``GatherElements`` an index for each element along its axis, and the last
     axis of the indices of ``GatherND`` holds one number for each axis that it reads after its batch axes.
     """
     indices = held.full_value()
     if op.kind == "GatherND":
-        at = axis - int(op.attrs.get("batch_dims", 0))
+        at = axis.at - int(op.attrs.get("batch_dims", 0))
         return indices[..., at : at + 1] if indices.ndim and 0 <= at < indices.shape[-1] else None
-    return indices if int(op.attrs.get("axis", 0)) % rank == axis else None
+    if int(op.attrs.get("axis", 0)) % rank != axis.at:
+        return None
+    return indices % length if axis.folded else indices
 
 
 def _constant(value: Value) -> Shadow | None:

@@ -29,6 +29,8 @@ __all__ = ["place_of", "site_facts"]
 _MASK_ROLES = ("mask", "decoder_mask", "pixel_mask", "lengths")
 _DRAWN = 24
 _FURTHEST = 60
+_KEY_LENGTHS = 6
+"""The operand of the canonical ``Attention`` that says how many keys of each row count."""
 
 
 def place_of(op: Op) -> Place:
@@ -368,6 +370,12 @@ def _fully_masked(fill: float | None, status: str, site: Site) -> str:
     return "uniform"
 
 
+def _as_length(site: Site, trace: Trace, masks: int) -> bool:
+    """A fused operator takes the mask as the number of keys that each row has."""
+    lengths = site.op.inputs[_KEY_LENGTHS] if site.op.kind == "Attention" and len(site.op.inputs) > _KEY_LENGTHS else None
+    return lengths is not None and bool(trace.flow[lengths].derived & masks)
+
+
 def _carried(inputs: int, trace: Trace) -> bool:
     """Some of these inputs carry a sequence."""
     return bool({trace.roles[at].name for at in bits(inputs)} & {"ids", "decoder_ids", "encoder_states", "features", "pixels"})
@@ -398,8 +406,10 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
             made.causal = made.kind == "self" and _is_causal(view)
         else:
             made.heard_left = _heard(view)
-    # Causal attention hides right padding by itself: what the mask does shows under left padding.
-    side = "left" if made.causal else "right"
+    masks = sum(1 << at for at, role in enumerate(trace.roles) if role.name in _MASK_ROLES)
+    # Causal attention hides right padding by itself: what the mask does shows under left padding, unless it becomes a length,
+    # which is made for right padding alone.
+    side = "left" if made.causal and not _as_length(site, trace, masks) else "right"
     view, (scenario, run) = views[side], execution.sides[side]
     if view is None:
         made.needs_mask = any(
@@ -412,7 +422,6 @@ def site_facts(site: Site, trace: Trace, execution: Execution, graph_inputs: lis
         if name in parts:
             mask_labels |= parts[name].every
     mask_labels |= scenario.layout.gaps
-    masks = sum(1 << at for at, role in enumerate(trace.roles) if role.name in _MASK_ROLES)
     made.mask = _status(view, site, trace, run, mask_labels, masks)
     made.quantised = _quantised(view)
     if made.mask == "not-finite" and _dequantised(site.scores):

@@ -90,7 +90,8 @@ class _Runner:
 def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
     """Other sizes worth a try, given what was refused."""
     assert stopped.stop is not None
-    found: list[Sizes] = []
+    # A prompt comes first: some operators take several tokens of several rows only before there is a cache.
+    found: list[Sizes] = [replace(sizes, past=0)] if sizes.past else []
     accepted = [size for size in stopped.stop.sizes if 1 < size <= _LONGEST and size not in (sizes.length, sizes.batch)]
     if sizes.batch != 1:
         found.append(replace(sizes, batch=1))
@@ -107,8 +108,6 @@ def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
         found += [replace(sizes, frames=size) for size in (16, *accepted, 64, 128, 400, 1600, 3000) if size != sizes.frames]
     if not roles & {"ids", "decoder_ids"} or "pixels" in roles:
         found += [replace(sizes, pixels=size) for size in (*accepted, 64, 224, 30, 28, 384) if size != sizes.pixels]
-    if sizes.past:
-        found.append(replace(sizes, past=0))
     found.append(replace(sizes, length=16, other=24))
     return found
 

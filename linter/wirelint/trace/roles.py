@@ -362,6 +362,7 @@ class _Decision:
             lengths
             and not scores
             and (rank is None or rank <= 1 or (not weighs and rank <= 2 and lengths[0].op.kind in _RECURRENT))
+            and not self._for_each_token(value)
         ):
             self._give(at, "lengths", 0.95, "says how many steps or keys of each row count", lengths[0].op)
         elif scores or lengths:
@@ -386,6 +387,20 @@ class _Decision:
         elif angle or counts:
             use = (angle or counts)[0]
             self._give(at, "position" if angle else "mask", 0.6, use.use.value, use.op)
+
+    def _for_each_token(self, value: Value) -> bool:
+        """It is declared with the very axes of the ids, of which the second is no single one: a mask that is summed."""
+        shape = value.shape
+        return (
+            shape is not None
+            and len(shape) == 2
+            and isinstance(shape[1], int | str)
+            and shape[1] != 1
+            and any(
+                self.made[at].name in ("ids", "decoder_ids") and other.shape is not None and other.shape[1:] == shape[1:]
+                for at, other in enumerate(self.graph.inputs)
+            )
+        )
 
     def _learned(self, use: Observation) -> bool:
         """What reaches the scores is computed from weights or hidden states, as no padding mask is."""

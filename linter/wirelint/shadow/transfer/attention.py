@@ -163,6 +163,9 @@ def attention(op: Op, operands: Sequence[Shadow | None], context: Context) -> li
     flat = given(query).rank == 3
     q, k, v = _by_heads(given(query), q_heads), _by_heads(given(key), kv_heads), _by_heads(given(value), kv_heads)
     by_row = ends if op.attrs.get("append") == "row" else None
+    if by_row is not None and past_key is not None and past_key.shape[2] and q.shape[2] > 1 and q.shape[0] > 1:
+        # ONNX Runtime: "batch_size must be 1 when sequence_length > 1 and past context is given".
+        raise ExecutionError("several new tokens of several rows beside a cache")
     if past_key is not None and past_key.rank == 4:
         k = _appended(past_key, k, by_row)
     if past_value is not None and past_value.rank == 4:
