@@ -87,11 +87,11 @@ class _Runner:
         return scenario, done
 
 
-def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario) -> list[Sizes]:
+def _neighbours(sizes: Sizes, stopped: Run, scenario: Scenario, trace: Trace) -> list[Sizes]:
     """Other sizes worth a try, given what was refused."""
     assert stopped.stop is not None
     # A prompt comes first: some operators take several tokens of several rows only before there is a cache.
-    found: list[Sizes] = [replace(sizes, past=0)] if sizes.past else []
+    found: list[Sizes] = [replace(sizes, past=0)] if sizes.past and trace.inputs_of("past") else []
     accepted = [size for size in stopped.stop.sizes if 1 < size <= _LONGEST and size not in (sizes.length, sizes.batch)]
     if sizes.batch != 1:
         found.append(replace(sizes, batch=1))
@@ -154,7 +154,7 @@ def execute(
         refusals.append(Refusal(sizes, done.stop.op, done.stop.reason))
         if reached > furthest:
             furthest, best = reached, (sizes, scenario, done)
-        for other in _neighbours(sizes, done, scenario):
+        for other in _neighbours(sizes, done, scenario, trace):
             if other not in tried:
                 tried.add(other)
                 queue.append(other)
