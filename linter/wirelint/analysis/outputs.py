@@ -31,26 +31,42 @@ def _changed_axes(right: Shadow | None, left: Shadow | None, execution: Executio
     return {at for at, sizes in enumerate(zip(right.shape, left.shape, strict=True)) if sizes[0] != sizes[1] and sizes != rows}
 
 
-def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> str:
+def _row_axes(shadows: dict[str, Shadow | None], execution: Execution, axes: dict[str, Axis | None]) -> dict[str, int | None]:
+    """The axis over rows, of each run.  The two runs have different numbers of rows, so that a leading axis of two states or
+    of keys and values is not taken for the rows of a batch of two.
+    """
+    right, left = shadows["right"], shadows["left"]
+    rows = (execution.right[0].batch, execution.left[0].batch)
+    if right is not None and left is not None and right.rank == left.rank and rows[0] != rows[1]:
+        moved = [at for at, sizes in enumerate(zip(right.shape, left.shape, strict=True)) if sizes == rows]
+        if moved:
+            return dict.fromkeys(shadows, moved[0])
+    return {
+        side: None if shadow is None else batch_axis(shadow.shape, execution.sides[side][0], axes[side])
+        for side, shadow in shadows.items()
+    }
+
+
+def _verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None, rows: int | None) -> str:
     if not scenario.sequences:
         return "unknown" if scenario.damaged else "n/a"
     if shadow is None:
         return "unknown"
-    found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))
+    found = at_real_positions(shadow, scenario, axis, rows)
     padded = bool(found & (scenario.layout.padded | SHIFTED | SCALE_PADDED))
     if found & UNSETTLED:
         return "unknown"
     return "leaks" if padded else "safe"
 
 
-def _batch_verdict(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> str:
+def _batch_verdict(shadow: Shadow | None, scenario: Scenario, rows: int | None) -> str:
     if shadow is None:
         return "unknown"
     if scenario.batch < 2:
         return "independent"
     if present(shadow.labels) & UNSETTLED:
         return "unknown"
-    return "mixes" if rows_mixed(shadow, scenario, batch_axis(shadow.shape, scenario, axis)) else "independent"
+    return "mixes" if rows_mixed(shadow, scenario, rows) else "independent"
 
 
 def cause_of(op: Op, sites: list[Site]) -> str:
@@ -96,10 +112,10 @@ def _step(op: Op) -> str:
     return f"{kind} '{op.origin.name}'" if op.origin.name else kind
 
 
-def _weak(shadow: Shadow | None, scenario: Scenario, axis: Axis | None) -> bool:
+def _weak(shadow: Shadow | None, scenario: Scenario, axis: Axis | None, rows: int | None) -> bool:
     if shadow is None or not scenario.sequences:
         return False
-    found = at_real_positions(shadow, scenario, axis, batch_axis(shadow.shape, scenario, axis))
+    found = at_real_positions(shadow, scenario, axis, rows)
     return bool(found & SCALE_PADDED) and not bool(found & (scenario.layout.padded | SHIFTED))
 
 
@@ -133,11 +149,15 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
         changed = _changed_axes(shadows["right"], shadows["left"], execution)
         fact = OutputFacts(at, name, str(value.dtype), value.shape, line=value.origin.line)
         fact.padding = PaddingFacts()
+        axes = {
+            side: None if shadow is None else position_axis(shadow, execution.sides[side][0], changed)
+            for side, shadow in shadows.items()
+        }
+        row_axes = _row_axes(shadows, execution, axes)
         for side, (scenario, run) in execution.sides.items():
-            shadow = shadows[side]
-            axis = None if shadow is None else position_axis(shadow, scenario, changed)
-            setattr(fact.padding, side, _verdict(shadow, scenario, axis))
-            setattr(fact, f"scale_{side}", _weak(shadow, scenario, axis))
+            shadow, axis, rows = shadows[side], axes[side], row_axes[side]
+            setattr(fact.padding, side, _verdict(shadow, scenario, axis, rows))
+            setattr(fact, f"scale_{side}", _weak(shadow, scenario, axis, rows))
             if getattr(fact.padding, side) == "leaks":
                 entries = find_leaks(graph, scenario, run, value)
                 if getattr(fact, f"scale_{side}"):
@@ -151,14 +171,14 @@ def output_facts(model: Model, trace: Trace, execution: Execution) -> list[Outpu
                 fact.unmodelled = _unmodelled(graph, run, NO_LABELS if shadow is None else present(shadow.labels))
             if side == "right":
                 fact.sequence_axis = None if axis is None else axis.at
-                fact.batch = _batch_verdict(shadow, scenario, axis)
+                fact.batch = _batch_verdict(shadow, scenario, rows)
                 labels = NO_LABELS if shadow is None else present(shadow.labels)
                 fact.depends_on = scenario.layout.names(labels)
                 fact.length_right = axis is None and bool(labels & LENGTH) and shadow is not None and shadow.dtype.is_float
                 fact.constant = not trace.flow[value].reach
                 fact.finite = not _has_nan(shadow)
                 if fact.batch == "independent" and shadow is not None and scenario.batch > 1:
-                    fact.rows_by_scale = rows_share_scale(shadow, batch_axis(shadow.shape, scenario, axis))
+                    fact.rows_by_scale = rows_share_scale(shadow, rows)
                 if fact.rows_by_scale:
                     fact.batch = "mixes"
         made.append(fact)

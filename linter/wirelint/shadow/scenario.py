@@ -141,8 +141,9 @@ class Scenario:
         return self.sequences[0] if self.sequences else None
 
 
-def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]:
+def _template(graph: Graph, trace: Trace, at: int) -> tuple[str, ...]:
     """What each axis of an input stands for, by its role and rank."""
+    role, value = trace.roles[at].name, graph.inputs[at]
     rank = 0 if value.shape is None else len(value.shape)
     if value.shape is None:
         rank = {
@@ -193,10 +194,42 @@ def _template(role: str, value: Value, trace: Trace, at: int) -> tuple[str, ...]
             known = [isinstance(dim, int) for dim in value.shape or ()]
             channels_first = known[1:] == [True, False] or (known[1:] != [False, True] and convolved)
             return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
+        if rank == 2 and _is_one_stream(graph, trace, value):
+            return ("frames", "size")
         return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
     if rank == 3 and _is_state(trace, at):
         return ("one", "batch", "size")
-    return ("batch", *("one",) * (rank - 1)) if rank else ()
+    if rank == 2 and _is_one_stream(graph, trace, value):
+        return ("frames", "size")
+    rows = _rows_of_other(graph, trace, value.shape) if value.shape else 0
+    return tuple("batch" if axis == rows else "one" for axis in range(rank))
+
+
+def _rows_of_other(graph: Graph, trace: Trace, declared: tuple[Dim, ...]) -> int | None:
+    """The axis that runs over the rows in an input that is nothing in particular: a state, a setting, numbers beside a text.
+
+    It is the first one, unless the declaration says otherwise: the open axis that the main input calls by the same name, or
+    the only open one behind a first axis of fixed length (layers, directions) where the main input's rows are open.
+    """
+    if not isinstance(declared[0], int):
+        return 0
+    shapes = [(role.name, value.shape) for role, value in zip(trace.roles, graph.inputs, strict=True) if value.shape]
+    main = [shape[0] for role, shape in shapes if role in (*PADDED_ROLES, "pixels") and len(shape) > 1]
+    others = [shape[0] for _, shape in shapes if not isinstance(shape[0], int)]
+    rows = next(iter(main or others), 0)
+    if isinstance(rows, int):
+        return 0
+    if rows is not None and rows in declared:
+        return declared.index(rows)
+    free = [axis for axis, dim in enumerate(declared) if not isinstance(dim, int)]
+    return free[0] if len(free) == 1 else None
+
+
+def _is_one_stream(graph: Graph, trace: Trace, value: Value) -> bool:
+    """Recurrent operators begin with the state of a single row, declared so, while the first axis is open: it is time."""
+    states = [state.shape for at, state in enumerate(graph.inputs) if _is_state(trace, at)]
+    single = bool(states) and all(shape is not None and len(shape) == 3 and shape[1] == 1 for shape in states)
+    return single and value.shape is not None and not isinstance(value.shape[0], int)
 
 
 def _is_state(trace: Trace, at: int) -> bool:
@@ -272,7 +305,8 @@ def build(
             continue
         role = trace.roles[at].name
         form = mask_form.get(at, "keep1")
-        scenario.bindings[value] = _bind(scenario, at, role, value, resolved[at], trace, form, constants, branch=branch)
+        template = _template(graph, trace, at)
+        scenario.bindings[value] = _bind(scenario, at, value, resolved[at], template, trace, form, constants, branch=branch)
     return scenario
 
 
@@ -301,7 +335,10 @@ def _bags(trace: Trace) -> list[int]:
 def _batch(graph: Graph, trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
     for at, role in enumerate(trace.roles):
         if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
-            return shapes[at][1 if role.name == "features" and _time_first(graph.inputs[at], trace, at) else 0]
+            template = _template(graph, trace, at)
+            if template == ("frames", "size"):
+                return 1
+            return shapes[at][template.index("batch") if "batch" in template else 0]
     return next((shapes[at][0] for at in _bags(trace) if shapes[at]), sizes.batch)
 
 
@@ -326,15 +363,15 @@ class _Shapes:
 
     def axis(self, at: int) -> int:
         """The axis of an input that runs over its sequence."""
-        template = _template(self.trace.roles[at].name, self.graph.inputs[at], self.trace, at)
+        template = _template(self.graph, self.trace, at)
         for name in ("length", "other", "frames", "pixels"):
             if name in template:
                 return template.index(name) if name != "pixels" else len(template) - 1
         return 0
 
     def of(self, at: int) -> tuple[int, ...]:
-        value, role = self.graph.inputs[at], self.trace.roles[at].name
-        template = _template(role, value, self.trace, at)
+        value = self.graph.inputs[at]
+        template = _template(self.graph, self.trace, at)
         declared: tuple[Dim, ...] = value.shape if value.shape is not None else (None,) * len(template)
         shape = []
         for axis, dim in enumerate(declared):
@@ -418,7 +455,7 @@ class _Shapes:
     def past(self, resolved: list[tuple[int, ...]]) -> int:
         """Cached positions that stand before the new ones."""
         for at in self.trace.inputs_of("past"):
-            template = _template("past", self.graph.inputs[at], self.trace, at)
+            template = _template(self.graph, self.trace, at)
             if at not in self.cached_whole and "past" in template and template.index("past") < len(resolved[at]):
                 return resolved[at][template.index("past")]
         return 0
@@ -491,12 +528,17 @@ def _locates(value: Value) -> bool:
     return False
 
 
-def _row_labels(part: Part, batch: int, shape: tuple[int, ...]) -> Array:
-    """Labels that tell rows apart, for an input without positions of its own."""
-    if shape and shape[0] == batch and batch > 1:
+def _row_labels(part: Part, batch: int, shape: tuple[int, ...], axis: int | None = 0) -> Array:
+    """Labels that tell rows apart along an axis, for an input without positions of its own.
+
+    Without an axis, or with a single entry along it, the input belongs to no row.
+    """
+    if axis is None or batch == 1 or not shape or shape[axis] == 1:
+        return _shared_labels(part, shape)
+    if shape[axis] == batch:
         rows = np.asarray([part.real[0 if row == 0 else 1] for row in range(batch)], dtype=np.uint64)
-        return rows.reshape((batch,) + (1,) * (len(shape) - 1))
-    return np.full((1,) * len(shape), part.real[0] if batch == 1 else part.real[0] | part.real[1], dtype=np.uint64)
+        return rows.reshape((1,) * axis + (batch,) + (1,) * (len(shape) - axis - 1))
+    return np.full((1,) * len(shape), part.real[0] | part.real[1], dtype=np.uint64)
 
 
 def _shared_labels(part: Part, shape: tuple[int, ...]) -> Array:
@@ -530,22 +572,23 @@ def _sequence_labels(sequence: Sequence, shape: tuple[int, ...], axis: int) -> A
 def _bind(
     scenario: Scenario,
     at: int,
-    role: str,
     value: Value,
     shape: tuple[int, ...],
+    template: tuple[str, ...],
     trace: Trace,
     form: MaskForm,
     constants: dict[str, int],
     *,
     branch: bool,
 ) -> Shadow:
+    role = trace.roles[at].name
     dtype = value.dtype if value.dtype is not DType.UNKNOWN else DType.F32
     sequence = next((entry for entry in scenario.sequences if entry.role == role), None)
     if role in ("ids", "decoder_ids") and sequence is not None:
         return _ids(scenario, sequence, shape, dtype, trace, at, constants)
     if role in ("encoder_states", "features") and sequence is not None:
         axis = next((place for place, size in enumerate(shape) if place and size == sequence.length), len(shape) - 1)
-        if role == "features" and _time_first(value, trace, at):
+        if template[:1] == ("frames",):
             axis = 0
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, axis))
     if role == "pixels" and sequence is not None:
@@ -553,9 +596,7 @@ def _bind(
     part = scenario.layout.part(role)
     if role in ("mask", "decoder_mask", "pixel_mask"):
         return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace))
-    labels = _row_labels(part, scenario.batch, shape)
-    if len(shape) == 3 and _is_state(trace, at):
-        labels = np.swapaxes(_row_labels(part, scenario.batch, (shape[1], shape[0], shape[2])), 0, 1)
+    labels = _row_labels(part, scenario.batch, shape, template.index("batch") if "batch" in template else None)
     if role == "segment":
         return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
     if role == "position":
