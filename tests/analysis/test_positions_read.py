@@ -113,3 +113,22 @@ def test_a_masked_mean_over_all_positions_but_the_first(tmp_path: Path) -> None:
     facts = examined(tmp_path, [EMBEDDED, *nodes], INPUTS, [words(), *constants])
     assert [(entry.kind, entry.masked) for entry in facts.reductions] == [("sum", True)]
     assert facts.outputs[0].padding.right == "safe"
+
+
+@pytest.mark.parametrize(("counted", "divisor"), [("ReduceMean", "mask"), (None, "length")])
+def test_a_mean_of_blanked_states_over_the_mean_of_the_mask(tmp_path: Path, counted: str | None, divisor: str) -> None:
+    """The padded length stands in both means and cancels out; without the second it stays."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["mask", "two"], ["column"]),
+        helper.make_node("Cast", ["column"], ["kept"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["h", "kept"], ["blanked"]),
+        helper.make_node("ReduceMean", ["blanked"], ["pooled"], axes=[1], keepdims=0),
+    ]
+    if counted is not None:
+        nodes += [helper.make_node(counted, ["kept"], ["share"], axes=[1], keepdims=0)]
+    nodes += [helper.make_node("Div", ["pooled", "share" if counted is not None else "width"], ["y"])]
+    constants = [constant("two", [2], np.int64), constant("width", 8)]
+    facts = examined(tmp_path, [EMBEDDED, *nodes], INPUTS, [words(), *constants])
+    assert [(entry.kind, entry.divisor) for entry in facts.reductions if entry.leaks_right or entry.masked] == [
+        ("mean", divisor)
+    ]

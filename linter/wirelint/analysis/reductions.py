@@ -205,25 +205,39 @@ def _masked(shadow: Shadow, scenario: Scenario, kind: str) -> bool:
     return bool(padded.any()) and bool(moved[padded].all())
 
 
-def _divisor(op: Op, trace: Trace, run: Run) -> tuple[str, bool]:
-    """By what a sum over positions is divided, and whether that can't become zero."""
+def _divided_by(op: Op) -> Value | None:
+    """What a sum or mean over positions is divided by, behind operators that move or scale it."""
     frontier: deque[tuple[Value, int]] = deque((value, 0) for value in op.outputs)
     while frontier:
         value, depth = frontier.popleft()
         for consumer, slot in value.consumers:
             if consumer.kind == "Div" and slot == 0 and consumer.inputs[1] is not None:
-                divisor = consumer.inputs[1]
-                shadow = run.values.get(divisor) or _constant(divisor)
-                guarded = _guarded(divisor)
-                if shadow is None:
-                    return "unknown", guarded
-                labels = present(shadow.labels)
-                if trace.flow[divisor].derived and labels & ~LENGTH:
-                    return "mask", guarded
-                return ("length" if labels & LENGTH else "none"), True
+                return consumer.inputs[1]
             if depth < 6 and (family(consumer.kind) is Family.MOVE or consumer.kind == "Mul"):
                 frontier += ((made, depth + 1) for made in consumer.outputs)
-    return "none", True
+    return None
+
+
+def _divisor(op: Op, trace: Trace, run: Run) -> tuple[str, bool]:
+    """By what a sum over positions is divided, and whether that can't become zero."""
+    divisor = _divided_by(op)
+    if divisor is None:
+        return "none", True
+    shadow = run.values.get(divisor) or _constant(divisor)
+    guarded = _guarded(divisor)
+    if shadow is None:
+        return "unknown", guarded
+    labels = present(shadow.labels)
+    if trace.flow[divisor].derived and labels & ~LENGTH:
+        return "mask", guarded
+    return ("length" if labels & LENGTH else "none"), True
+
+
+def _length_cancels(op: Op, trace: Trace, run: Run) -> bool:
+    """A mean over positions is divided by the mean of the mask: the padded length stands in both."""
+    divisor = _divided_by(op)
+    shadow = None if divisor is None else run.values.get(divisor)
+    return shadow is not None and bool(trace.flow[divisor].derived) and bool(present(shadow.labels) & LENGTH)
 
 
 def _guarded(value: Value) -> bool:
@@ -285,7 +299,7 @@ def reduction_facts(graph: Graph, trace: Trace, execution: Execution) -> list[Re
         fact.leaks_left = left is not None and bool(present(left.labels) & left_scenario.layout.padded)
         fact.masked = _masked(shadow, scenario, kind) if kind in _JOINS and part is None else not fact.leaks_right
         if kind == "mean":
-            fact.divisor = "length"
+            fact.divisor = "mask" if _length_cancels(op, trace, run) else "length"
         elif kind in ("sum", "weighted"):
             fact.divisor, fact.divisor_guarded = _divisor(op, trace, run)
         made.append(fact)
