@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save_model
 from openvino import opset15 as op
 
+from wirelint import check
 from wirelint.analysis import analyse
 from wirelint.facts import ModelFacts
 from wirelint.formats import load
@@ -300,3 +301,28 @@ def test_segments_that_were_folded_before_a_product_with_a_table_that_stands_in_
     found = analyse(load(tmp_path / "model.xml"))
     assert [(entry.kind, entry.index_from, entry.rows) for entry in found.embeddings[1:]] == [("segment", "constant", 2)]
     assert found.embeddings[1].distinct_rows
+
+
+def test_the_last_step_of_a_window_of_measurements_is_no_error(tmp_path):
+    """A forecaster reads the last state of an LSTM over a fixed window: nothing says that windows are ever padded."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Transpose", ["series"], ["steps"], perm=[1, 0, 2]),
+            helper.make_node("LSTM", ["steps", "w", "r"], ["states"], hidden_size=4),
+            helper.make_node("Gather", ["states", "last"], ["end"], axis=0),
+            helper.make_node("Gather", ["end", "first"], ["state"], axis=0),
+            helper.make_node("MatMul", ["state", "head"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("series", TensorProto.FLOAT, ["batch", 24, 5])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            constant("w", np.ones((1, 16, 5))), constant("r", np.ones((1, 16, 4))), constant("last", -1, np.int64),
+            constant("first", 0, np.int64), constant("head", np.ones((4, 3))),
+        ],
+    )  # fmt: skip
+    path = tmp_path / "forecaster.onnx"
+    save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    found = {finding.rule: finding.severity for _, finding in check(path, config=False).findings()}
+    assert found.get("unmasked-pooling") == "note"
+    assert set(found.values()) == {"note"}
