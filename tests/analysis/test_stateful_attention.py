@@ -9,7 +9,7 @@ import openvino as ov
 import pytest
 from openvino import opset15 as op
 
-from wirelint import check
+from wirelint import check, facts
 
 HEADS, SIZE, ROWS = 2, 16, 50
 RANDOM = np.random.default_rng(5)
@@ -81,3 +81,19 @@ def test_a_left_padded_prompt_makes_nan_only_where_no_state_keeps_the_keys(tmp_p
     loud = {finding.rule for _, finding in check(path, config=False).findings() if finding.severity != "note"}
     assert is_finite(path) is stateful
     assert ("mask-not-finite" not in loud) is stateful
+
+
+def test_encoder_states_that_a_variable_is_first_given_are_still_encoder_states(tmp_path):
+    """optimum-intel's stateful translators keep what the encoder made in a variable from the first step on."""
+    ids, states = op.parameter([-1, -1], np.int64), op.parameter([-1, -1, HEADS * SIZE], np.float32)
+    for value, name in ((ids, "input_ids"), (states, "encoder_hidden_states")):
+        value.output(0).set_names({name})
+    given = op.read_value(states, "states", ov.Type.f32, ov.PartialShape([-1, -1, HEADS * SIZE]))
+    hidden = op.gather(weights(ROWS, HEADS * SIZE), ids, op.constant(0))
+    query, key, value = (
+        heads(op.matmul(source, weights(HEADS * SIZE, HEADS * SIZE), False, False)) for source in (hidden, given, given)
+    )
+    result = op.result(op.scaled_dot_product_attention(query, key, value))
+    path = tmp_path / "model.xml"
+    ov.save_model(ov.Model([result], [op.assign(given, "states")], [ids, states]), str(path), compress_to_fp16=False)
+    assert [entry.role for entry in facts(path).inputs] == ["decoder_ids", "encoder_states"]

@@ -170,6 +170,8 @@ def _step(op: Op, operands: list[State], integral: int) -> State:
     if not every.reach:
         return State(shape=every.shape, mixed=every.mixed) if every.shape or every.mixed else EMPTY
     first = operands[0]
+    if kind == "ReadValue":
+        return first  # a variable of the model holds what it was first given
     if group is Family.MOVE:
         data = _union(operands) if kind == "Concat" else first
         bounds = EMPTY if kind == "Concat" else _union(operands[1:])
