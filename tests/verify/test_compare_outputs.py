@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from wirelint.shadow.labels import Layout as Labels
-from wirelint.shadow.scenario import Scenario, Sequence, Sizes
+from wirelint.shadow.scenario import Scenario, Sequence
+from wirelint.shadow.shapes import Sizes
 from wirelint.verify.agreement import Difference, paths_for, tolerance
 from wirelint.verify.compare import change, layout_of, worst
 from wirelint.verify.paths import Path, default_path

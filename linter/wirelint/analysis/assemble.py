@@ -29,7 +29,8 @@ from wirelint.facts import (
 from wirelint.graph import Graph, Model
 from wirelint.shadow.attempts import Execution, execute
 from wirelint.shadow.interpreter import Constants
-from wirelint.shadow.scenario import MaskForm, Sizes
+from wirelint.shadow.scenario import MaskForm
+from wirelint.shadow.shapes import Sizes
 from wirelint.trace.evidence import Use
 from wirelint.trace.roles import Trace, trace
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from wirelint.graph import Graph, Op
 from wirelint.shadow.frames import settle_frames
 from wirelint.shadow.interpreter import Constants, Run, run
-from wirelint.shadow.scenario import MaskForm, Scenario, Sizes, build
+from wirelint.shadow.scenario import MaskForm, Scenario, build
+from wirelint.shadow.shapes import Sizes
 from wirelint.trace.roles import Trace
 
 __all__ = ["Execution", "Refusal", "execute"]

@@ -1,8 +1,4 @@
-"""Shadow inputs: a small batch with a known amount of padding, shaped as the model declares.
-
-Symbolic dimensions get small sizes that differ from one another, so that an axis can be told by its length; static ones
-are taken as they are.
-"""
+"""Shadow inputs: a small batch with a known amount of padding, shaped as the model declares."""
 
 from __future__ import annotations
 
@@ -13,44 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wirelint.dtypes import DType
-from wirelint.graph import Dim, Graph, Value
+from wirelint.graph import Graph, Value
 from wirelint.shadow.labels import UNMODELLED, Layout, Part
+from wirelint.shadow.shapes import PADDED_ROLES, Shapes, Sizes, bag_offsets, meanings, number_of_rows, second_masks
 from wirelint.shadow.value import Array, Shadow
 from wirelint.trace.evidence import Use
-from wirelint.trace.flow import bits
 from wirelint.trace.roles import Trace
 
-__all__ = ["PADDED_ROLES", "MaskForm", "Scenario", "Sequence", "Sizes", "build"]
-
-PADDED_ROLES = ("ids", "decoder_ids", "encoder_states", "features")
-"""Roles of inputs whose positions may be padding."""
+__all__ = ["MaskForm", "Scenario", "Sequence", "build"]
 
 _COMPACT_ROLES = ("encoder_states", "features", "pixels", "past", "other")
 """Roles of inputs that hold hidden features: whatever their size, their shadows stay small."""
 
 MaskForm = str
 """How a mask input says what is padding: ``keep1``, ``keep0`` or ``additive``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Sizes for the dimensions that a model leaves open.
-
-    Attributes:
-        batch: rows.
-        length: tokens (or frames) per row.
-        other: length of a second sequence: encoder states beside decoder ids.
-        past: cached positions.
-        frames: length of continuous sequences.
-        pixels: height and width of images.
-    """
-
-    batch: int = 2
-    length: int = 7
-    other: int = 11
-    past: int = 3
-    frames: int = 67
-    pixels: int = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,113 +113,6 @@ class Scenario:
         return self.sequences[0] if self.sequences else None
 
 
-def _template(graph: Graph, trace: Trace, at: int) -> tuple[str, ...]:
-    """What each axis of an input stands for, by its role and rank."""
-    role, value = trace.roles[at].name, graph.inputs[at]
-    rank = 0 if value.shape is None else len(value.shape)
-    if value.shape is None:
-        rank = {
-            "lengths": 1,
-            "cache_position": 1,
-            "past": 4,
-            "pixels": 4,
-            "encoder_states": 3,
-            "features": 3,
-            "bbox": 3,
-            "other": 0,
-        }.get(role, 2)
-    if role in ("ids", "decoder_ids", "segment"):
-        return {1: ("length",), 2: ("batch", "length"), 3: ("batch", "one", "length")}.get(rank, ("one",) * rank)
-    if role == "position":
-        return {1: ("length",), 2: ("batch", "length"), 3: ("one", "batch", "length")}.get(rank, ("one",) * rank)
-    if role in ("mask", "decoder_mask"):
-        return {1: ("keys",), 2: ("batch", "keys"), 3: ("batch", "length", "keys"), 4: ("batch", "one", "length", "keys")}.get(
-            rank, ("one",) * rank
-        )
-    if role == "encoder_states":
-        return ("batch", *("one",) * (rank - 3), "other", "one") if rank >= 3 else ("batch", "other")[:rank]
-    if role == "bbox":
-        return ("batch", "length", "four")
-    if role == "lengths":
-        return ("batch", *("one",) * (rank - 1)) if rank else ()
-    if role == "cache_position":
-        return ("length",)
-    if role == "past":
-        return {
-            4: ("batch", "heads", "past", "size"),
-            5: ("two", "batch", "heads", "past", "size"),
-            3: ("batch", "past", "size"),
-        }.get(rank, ("one",) * rank)
-    if role == "pixels":
-        return (
-            ("batch", *("one",) * (rank - 4), "three", "pixels", "pixels")
-            if rank >= 4
-            else ("batch", "pixels", "pixels")[:rank]
-        )
-    if role == "pixel_mask":
-        return ("batch", "pixels", "pixels")[:rank]
-    if role == "features":
-        convolved = any(use.use is Use.CONVOLVE for use in trace.observations.get(at, ()))
-        if rank == 3 and _time_first(value, trace, at):
-            return ("frames", "batch", "size")
-        if rank == 3:
-            known = [isinstance(dim, int) for dim in value.shape or ()]
-            channels_first = known[1:] == [True, False] or (known[1:] != [False, True] and convolved)
-            return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
-        if rank == 2 and _is_one_stream(graph, trace, value):
-            return ("frames", "size")
-        return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
-    if rank == 3 and _is_state(trace, at):
-        return ("one", "batch", "size")
-    if rank == 2 and _is_one_stream(graph, trace, value):
-        return ("frames", "size")
-    rows = _rows_of_other(graph, trace, value.shape) if value.shape else 0
-    return tuple("batch" if axis == rows else "one" for axis in range(rank))
-
-
-def _rows_of_other(graph: Graph, trace: Trace, declared: tuple[Dim, ...]) -> int | None:
-    """The axis that runs over the rows in an input that is nothing in particular: a state, a setting, numbers beside a text.
-
-    It is the first one, unless the declaration says otherwise: the open axis that the main input calls by the same name, or
-    the only open one behind a first axis of fixed length (layers, directions) where the main input's rows are open.
-    """
-    if not isinstance(declared[0], int):
-        return 0
-    shapes = [(role.name, value.shape) for role, value in zip(trace.roles, graph.inputs, strict=True) if value.shape]
-    main = [shape[0] for role, shape in shapes if role in (*PADDED_ROLES, "pixels") and len(shape) > 1]
-    others = [shape[0] for _, shape in shapes if not isinstance(shape[0], int)]
-    rows = next(iter(main or others), 0)
-    if isinstance(rows, int):
-        return 0
-    if rows is not None and rows in declared:
-        return declared.index(rows)
-    free = [axis for axis, dim in enumerate(declared) if not isinstance(dim, int)]
-    return free[0] if len(free) == 1 else None
-
-
-def _is_one_stream(graph: Graph, trace: Trace, value: Value) -> bool:
-    """Recurrent operators begin with the state of a single row, declared so, while the first axis is open: it is time."""
-    states = [state.shape for at, state in enumerate(graph.inputs) if _is_state(trace, at)]
-    single = bool(states) and all(shape is not None and len(shape) == 3 and shape[1] == 1 for shape in states)
-    return single and value.shape is not None and not isinstance(value.shape[0], int)
-
-
-def _is_state(trace: Trace, at: int) -> bool:
-    """The first state of a recurrent operator: directions, rows, hidden units."""
-    return any(use.use is Use.STATE for use in trace.observations.get(at, ()))
-
-
-def _time_first(value: Value, trace: Trace, at: int) -> bool:
-    """A recurrent operator reads the input as it comes, steps first and rows second, as most frameworks do by default."""
-    return any(
-        use.use is Use.STEP
-        and use.op.operand(0) is value
-        and use.op.kind in ("LSTM", "GRU", "RNN")
-        and not use.op.attrs.get("layout")
-        for use in trace.observations.get(at, ())
-    )
-
-
 def build(
     graph: Graph,
     trace: Trace,
@@ -275,7 +140,7 @@ def build(
         unpadded: roles whose sequences are never padded.
     """
     scenario = Scenario(side, sizes, sizes.batch, Layout())
-    shapes = _Shapes(graph, trace, sizes, scenario.symbols)
+    shapes = Shapes(graph, trace, sizes, scenario.symbols)
     resolved = [shapes.of(at) for at in range(len(graph.inputs))]
     beyond = {at for at, shape in enumerate(resolved) if _is_beyond(trace.roles[at].name, shape, graph.inputs[at].dtype)}
     for at in beyond:
@@ -284,11 +149,11 @@ def build(
         scenario.damaged = True
         resolved[at] = ()
     order = sorted(range(len(graph.inputs)), key=lambda at: (_rank_of(trace.roles[at].name), at))
-    rows = _batch(graph, trace, resolved, sizes)
+    rows = number_of_rows(graph, trace, resolved, sizes)
     scenario.batch = rows
     cached = shapes.past(resolved)
     has_pixel_mask = bool(trace.inputs_of("pixel_mask"))
-    bags = _bags(trace)
+    bags = bag_offsets(trace)
     for at in order:
         role = trace.roles[at].name
         if bags and role in ("ids", "decoder_ids") and len(resolved[at]) == 1:
@@ -305,8 +170,8 @@ def build(
             continue
         role = trace.roles[at].name
         form = mask_form.get(at, "keep1")
-        template = _template(graph, trace, at)
-        scenario.bindings[value] = _bind(scenario, at, value, resolved[at], template, trace, form, constants, branch=branch)
+        axes = meanings(graph, trace, at)
+        scenario.bindings[value] = _bind(scenario, at, value, resolved[at], axes, trace, form, constants, branch=branch)
     return scenario
 
 
@@ -325,140 +190,6 @@ def _rank_of(role: str) -> int:
     """The main sequence is the one whose positions the outputs have: a decoder's own before what it attends to."""
     order = ("decoder_ids", "ids", "features", "pixels", "encoder_states")
     return order.index(role) if role in order else len(order)
-
-
-def _bags(trace: Trace) -> list[int]:
-    """The inputs that say where the ids of each row begin, where those of all rows stand along one axis."""
-    return [at for at in trace.inputs_of("lengths") if any(use.use is Use.BAG for use in trace.observations.get(at, ()))]
-
-
-def _batch(graph: Graph, trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
-    for at, role in enumerate(trace.roles):
-        if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
-            template = _template(graph, trace, at)
-            if template == ("frames", "size"):
-                return 1
-            return shapes[at][template.index("batch") if "batch" in template else 0]
-    return next((shapes[at][0] for at in _bags(trace) if shapes[at]), sizes.batch)
-
-
-class _Shapes:
-    """Resolves declared shapes; a symbol has one size throughout."""
-
-    def __init__(self, graph: Graph, trace: Trace, sizes: Sizes, symbols: dict[str, int]) -> None:
-        self.graph, self.trace, self.sizes, self.symbols = graph, trace, sizes, symbols
-        self.has_past = bool(trace.inputs_of("past"))
-        self.encoder_only_masks = _second(trace)
-        self.cached_whole = self._cached_whole()
-
-    def _cached_whole(self) -> set[int]:
-        """Caches of a second sequence: cross-attention takes its keys and values from them as they are."""
-        trace, found = self.trace, 0
-        past = sum(1 << at for at in trace.inputs_of("past"))
-        for site in trace.sites:
-            for value in (site.key, site.value):
-                reach = trace.flow[value].reach
-                found |= reach if not reach & ~past else 0
-        return set(bits(found))
-
-    def axis(self, at: int) -> int:
-        """The axis of an input that runs over its sequence."""
-        template = _template(self.graph, self.trace, at)
-        for name in ("length", "other", "frames", "pixels"):
-            if name in template:
-                return template.index(name) if name != "pixels" else len(template) - 1
-        return 0
-
-    def of(self, at: int) -> tuple[int, ...]:
-        value = self.graph.inputs[at]
-        template = _template(self.graph, self.trace, at)
-        declared: tuple[Dim, ...] = value.shape if value.shape is not None else (None,) * len(template)
-        shape = []
-        for axis, dim in enumerate(declared):
-            meaning = template[axis] if axis < len(template) else "one"
-            shape.append(self._size(at, dim, meaning))
-        return tuple(shape)
-
-    def _size(self, at: int, dim: Dim, meaning: str) -> int:
-        if isinstance(dim, int):
-            return max(dim, 0)
-        if isinstance(dim, str) and dim in self.symbols:
-            return self.symbols[dim]
-        size = self._default(at, meaning)
-        if isinstance(dim, str):
-            self.symbols[dim] = size
-        return size
-
-    def _default(self, at: int, meaning: str) -> int:
-        sizes = self.sizes
-        if meaning == "keys":
-            if at in self.encoder_only_masks:
-                return self._second_length()
-            length = self._token_length()
-            return length + (self.past_length() if self.has_past else 0)
-        if meaning == "length":
-            return self._token_length() if self.trace.roles[at].name not in ("ids", "decoder_ids") else self._own_length(at)
-        if meaning == "past" and at in self.cached_whole:
-            return self._second_length()
-        table = {
-            "batch": sizes.batch, "other": sizes.other, "frames": sizes.frames, "pixels": sizes.pixels, "past": sizes.past,
-            "one": 1, "two": 2, "three": 3, "four": 4, "heads": 2, "size": self._channels(at),
-        }  # fmt: skip
-        return table[meaning]
-
-    def _channels(self, at: int) -> int:
-        for use in self.trace.observations.get(at, ()):
-            weight = use.op.operand(1)
-            shape = () if weight is None or weight.shape is None else weight.shape
-            channels = (
-                shape[1]
-                if use.use is Use.CONVOLVE and len(shape) > 1
-                else shape[0]
-                if use.use is Use.PROJECT and shape
-                else None
-            )
-            if isinstance(channels, int):
-                return channels * (int(use.op.attrs.get("group", 1)) if use.use is Use.CONVOLVE else 1)
-        return 8
-
-    def _own_length(self, at: int) -> int:
-        """Ids of an encoder beside a decoder's get a length of their own."""
-        if self.trace.roles[at].name == "ids" and self.trace.inputs_of("decoder_ids"):
-            return self.sizes.other
-        return self.sizes.length
-
-    def _token_length(self) -> int:
-        """Positions of the main sequence: of tokens, or of features in a model without tokens."""
-        return self._length_of(("decoder_ids", "ids", "features"), self.sizes.length)
-
-    def _second_length(self) -> int:
-        """Positions of the sequence that a decoder attends to."""
-        return self._length_of(("ids", "features", "encoder_states"), self.sizes.other)
-
-    def _length_of(self, roles: tuple[str, ...], fallback: int) -> int:
-        for role in roles:
-            for at in self.trace.inputs_of(role):
-                shape = self.graph.inputs[at].shape
-                dim = shape[self.axis(at)] if shape else None
-                if isinstance(dim, int):
-                    return dim
-                if isinstance(dim, str) and dim in self.symbols:
-                    return self.symbols[dim]
-                if role in ("ids", "decoder_ids"):
-                    return self._own_length(at)
-                return self.sizes.frames if role == "features" else self.sizes.other
-        return fallback
-
-    def past_length(self) -> int:
-        return self.sizes.past
-
-    def past(self, resolved: list[tuple[int, ...]]) -> int:
-        """Cached positions that stand before the new ones."""
-        for at in self.trace.inputs_of("past"):
-            template = _template(self.graph, self.trace, at)
-            if at not in self.cached_whole and "past" in template and template.index("past") < len(resolved[at]):
-                return resolved[at][template.index("past")]
-        return 0
 
 
 def _counts(rows: int, length: int) -> list[int]:
@@ -574,7 +305,7 @@ def _bind(
     at: int,
     value: Value,
     shape: tuple[int, ...],
-    template: tuple[str, ...],
+    axes: tuple[str, ...],
     trace: Trace,
     form: MaskForm,
     constants: dict[str, int],
@@ -588,15 +319,15 @@ def _bind(
         return _ids(scenario, sequence, shape, dtype, trace, at, constants)
     if role in ("encoder_states", "features") and sequence is not None:
         axis = next((place for place, size in enumerate(shape) if place and size == sequence.length), len(shape) - 1)
-        if template[:1] == ("frames",):
+        if axes[:1] == ("frames",):
             axis = 0
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, axis))
     if role == "pixels" and sequence is not None:
         return Shadow.unknown(shape, dtype, _sequence_labels(sequence, shape, len(shape) - 1))
     part = scenario.layout.part(role)
     if role in ("mask", "decoder_mask", "pixel_mask"):
-        return _mask(scenario, shape, dtype, part, form, encoder=at in _second(trace))
-    labels = _row_labels(part, scenario.batch, shape, template.index("batch") if "batch" in template else None)
+        return _mask(scenario, shape, dtype, part, form, encoder=at in second_masks(trace))
+    labels = _row_labels(part, scenario.batch, shape, axes.index("batch") if "batch" in axes else None)
     if role == "segment":
         return Shadow.known(np.zeros(shape, dtype=dtype.numpy), dtype, labels)
     if role == "position":
@@ -604,7 +335,7 @@ def _bind(
     if role == "cache_position":
         start = scenario.main.past if scenario.main is not None else 0
         return Shadow.known(np.arange(start, start + shape[0]), dtype, _shared_labels(part, shape))
-    if role == "lengths" and at in _bags(trace) and scenario.main is not None and scenario.main.packed:
+    if role == "lengths" and at in bag_offsets(trace) and scenario.main is not None and scenario.main.packed:
         starts = np.resize([int(np.argmax(row)) for row in scenario.main.real], shape)
         return Shadow.known(starts.astype(dtype.numpy), dtype, labels)
     if role == "lengths" and not dtype.is_float and scenario.main is not None and shape:
@@ -618,19 +349,6 @@ def _bind(
     if dtype.is_integer and np.prod(shape, dtype=int) <= 1:
         return Shadow.known(np.zeros(shape), dtype, _shared_labels(part, shape))
     return Shadow.unknown(shape, dtype, labels)
-
-
-def _second(trace: Trace) -> set[int]:
-    """Masks of the second sequence, by what they act on."""
-    decoders = sum(1 << at for at in trace.inputs_of("decoder_ids"))
-    if not decoders:
-        return set()
-    found = set()
-    for at in trace.inputs_of("mask"):
-        sites = trace.roles[at].sites
-        if sites and not any(trace.flow[site.key].reach & decoders for site in sites):
-            found.add(at)
-    return found
 
 
 def _ids(

@@ -18,7 +18,8 @@ from wirelint.dtypes import DType
 from wirelint.graph import Graph, Value
 from wirelint.shadow.frames import settle_frames
 from wirelint.shadow.interpreter import run
-from wirelint.shadow.scenario import MaskForm, Scenario, Sizes, build
+from wirelint.shadow.scenario import MaskForm, Scenario, build
+from wirelint.shadow.shapes import Sizes
 from wirelint.shadow.value import Shadow
 from wirelint.trace.evidence import Use
 from wirelint.trace.roles import Trace

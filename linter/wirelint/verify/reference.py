@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wirelint.analysis import Examination
-    from wirelint.shadow.scenario import Sizes
+    from wirelint.shadow.shapes import Sizes
     from wirelint.verify.bisect import Parting
     from wirelint.verify.compare import Layout
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirelint.shadow.scenario import Sizes
+from wirelint.shadow.shapes import Sizes
 from wirelint.verify.compare import Change, Layout, change, layout_of, worst
 from wirelint.verify.inputs import Batch, Content, Inputs, UnfeedableError
 from wirelint.verify.process import Feed, RunError, Runner
