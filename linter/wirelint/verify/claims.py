@@ -177,10 +177,7 @@ def _further(fact: OutputFacts, trials: SideTrials, asked: _Asked) -> str:
 
 
 def _unseen(asked: _Asked, fact: OutputFacts, facts: ModelFacts, trials: SideTrials, what: str) -> Claim:
-    """A dependence that running did not show.
-
-    That refutes nothing: a verdict of dependence says that some content matters, not that the content that was tried does.
-    """
+    """A dependence that running did not show: refuted where real content moves the output and nothing rounds or hides it."""
     if trials.measured[fact.index].discrete:
         why = "it holds whole numbers, which small influences do not move"
     elif facts.precision in _COARSE:
@@ -188,7 +185,7 @@ def _unseen(asked: _Asked, fact: OutputFacts, facts: ModelFacts, trials: SideTri
     elif not _moved(_at(trials.real, fact.index)):
         why = "nor does real content"
     else:
-        why = "other content, or other weights, may"
+        return asked.refuted(f"no content of {what} that was tried changes it by one bit, and real content does")
     return asked.open(f"no content of {what} that was tried changes it; {why}")
 
 
