@@ -11,7 +11,7 @@ import numpy as np
 from wirelint.dtypes import DType
 from wirelint.graph import Graph, Value
 from wirelint.shadow.labels import UNMODELLED, Layout, Part
-from wirelint.shadow.shapes import PADDED_ROLES, Shapes, Sizes, bag_offsets, meanings, number_of_rows, second_masks
+from wirelint.shadow.shapes import PADDED_ROLES, Shapes, Sizes, bag_offsets, second_masks
 from wirelint.shadow.value import Array, Shadow
 from wirelint.trace.evidence import Use
 from wirelint.trace.roles import Trace
@@ -149,7 +149,7 @@ def build(
         scenario.damaged = True
         resolved[at] = ()
     order = sorted(range(len(graph.inputs)), key=lambda at: (_rank_of(trace.roles[at].name), at))
-    rows = number_of_rows(graph, trace, resolved, sizes)
+    rows = shapes.rows(resolved)
     scenario.batch = rows
     cached = shapes.past(resolved)
     has_pixel_mask = bool(trace.inputs_of("pixel_mask"))
@@ -170,8 +170,9 @@ def build(
             continue
         role = trace.roles[at].name
         form = mask_form.get(at, "keep1")
-        axes = meanings(graph, trace, at)
-        scenario.bindings[value] = _bind(scenario, at, value, resolved[at], axes, trace, form, constants, branch=branch)
+        scenario.bindings[value] = _bind(
+            scenario, at, value, resolved[at], shapes.axes[at], trace, form, constants, branch=branch
+        )
     return scenario
 
 

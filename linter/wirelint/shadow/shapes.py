@@ -6,14 +6,15 @@ are taken as they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wirelint.graph import Dim, Graph, Value
-from wirelint.trace.evidence import Use
+from wirelint.trace.evidence import Observation, Use
 from wirelint.trace.flow import bits
 from wirelint.trace.roles import Trace
 
-__all__ = ["PADDED_ROLES", "Shapes", "Sizes", "bag_offsets", "meanings", "number_of_rows", "second_masks"]
+__all__ = ["PADDED_ROLES", "Shapes", "Sizes", "bag_offsets", "second_masks"]
 
 PADDED_ROLES = ("ids", "decoder_ids", "encoder_states", "features")
 """Roles of inputs whose positions may be padding."""
@@ -40,9 +41,16 @@ class Sizes:
     pixels: int = 32
 
 
-def meanings(graph: Graph, trace: Trace, at: int) -> tuple[str, ...]:
-    """What each axis of an input stands for, by its role and rank."""
-    role, value = trace.roles[at].name, graph.inputs[at]
+def _meanings(role: str, value: Value, uses: Iterable[Observation], batch: Dim, *, stream: bool) -> tuple[str, ...]:
+    """What each axis of an input stands for, by its role and rank.
+
+    Args:
+        role: of the input.
+        value: the input.
+        uses: what the graph does with it.
+        batch: what the model declares the number of rows to be.
+        stream: the model is fed one row, step by step.
+    """
     rank = 0 if value.shape is None else len(value.shape)
     if value.shape is None:
         rank = {
@@ -85,82 +93,70 @@ def meanings(graph: Graph, trace: Trace, at: int) -> tuple[str, ...]:
         )
     if role == "pixel_mask":
         return ("batch", "pixels", "pixels")[:rank]
+    if stream and rank == 2 and value.shape is not None and not isinstance(value.shape[0], int):
+        return ("frames", "size")
     if role == "features":
-        convolved = any(use.use is Use.CONVOLVE for use in trace.observations.get(at, ()))
-        if rank == 3 and _time_first(value, trace, at):
+        convolved = any(use.use is Use.CONVOLVE for use in uses)
+        if rank == 3 and _time_first(value, uses):
             return ("frames", "batch", "size")
         if rank == 3:
             known = [isinstance(dim, int) for dim in value.shape or ()]
             channels_first = known[1:] == [True, False] or (known[1:] != [False, True] and convolved)
             return ("batch", "size", "frames") if channels_first else ("batch", "frames", "size")
-        if rank == 2 and _is_one_stream(graph, trace, value):
-            return ("frames", "size")
         return {2: ("batch", "frames"), 1: ("frames",)}.get(rank, ("batch", *("frames",) * (rank - 1)))
-    if rank == 3 and _is_state(trace, at):
+    if rank == 3 and _is_state(uses):
         return ("one", "batch", "size")
-    if rank == 2 and _is_one_stream(graph, trace, value):
-        return ("frames", "size")
-    rows = _rows_of_other(graph, trace, value.shape) if value.shape else 0
+    rows = _rows_of_other(value.shape, batch) if value.shape else 0
     return tuple("batch" if axis == rows else "one" for axis in range(rank))
 
 
-def _rows_of_other(graph: Graph, trace: Trace, declared: tuple[Dim, ...]) -> int | None:
+def _rows_of_other(declared: tuple[Dim, ...], batch: Dim) -> int | None:
     """The axis that runs over the rows in an input that is nothing in particular: a state, a setting, numbers beside a text.
 
-    It is the first one, unless the declaration says otherwise: the open axis that the main input calls by the same name, or
-    the only open one behind a first axis of fixed length (layers, directions) where the main input's rows are open.
+    It is the first one, unless the declaration says otherwise: the open axis that bears the name of the batch, or the only
+    open one behind a first axis of fixed length (layers, directions) in a model whose batch is open.
     """
-    if not isinstance(declared[0], int):
+    if isinstance(batch, int) or not isinstance(declared[0], int):
         return 0
-    shapes = [(role.name, value.shape) for role, value in zip(trace.roles, graph.inputs, strict=True) if value.shape]
-    main = [shape[0] for role, shape in shapes if role in (*PADDED_ROLES, "pixels") and len(shape) > 1]
-    others = [shape[0] for _, shape in shapes if not isinstance(shape[0], int)]
-    rows = next(iter(main or others), 0)
-    if isinstance(rows, int):
-        return 0
-    if rows is not None and rows in declared:
-        return declared.index(rows)
+    if batch is not None and batch in declared:
+        return declared.index(batch)
     free = [axis for axis, dim in enumerate(declared) if not isinstance(dim, int)]
     return free[0] if len(free) == 1 else None
 
 
-def _is_one_stream(graph: Graph, trace: Trace, value: Value) -> bool:
-    """Recurrent operators begin with the state of a single row, declared so, while the first axis is open: it is time."""
-    states = [state.shape for at, state in enumerate(graph.inputs) if _is_state(trace, at)]
-    single = bool(states) and all(shape is not None and len(shape) == 3 and shape[1] == 1 for shape in states)
-    return single and value.shape is not None and not isinstance(value.shape[0], int)
+def _declared_batch(graph: Graph, trace: Trace) -> Dim:
+    """The first axis of the main input, or else of the first input that leaves it open."""
+    shapes = [(role.name, value.shape) for role, value in zip(trace.roles, graph.inputs, strict=True) if value.shape]
+    main = [shape[0] for role, shape in shapes if role in (*PADDED_ROLES, "pixels") and len(shape) > 1]
+    others = [shape[0] for _, shape in shapes if not isinstance(shape[0], int)]
+    return next(iter(main or others), 0)
 
 
-def _is_state(trace: Trace, at: int) -> bool:
+def _is_stream(graph: Graph, trace: Trace) -> bool:
+    """Recurrent operators begin with the state of a single row, declared so."""
+    states = [value.shape for at, value in enumerate(graph.inputs) if _is_state(trace.observations.get(at, ()))]
+    return bool(states) and all(shape is not None and len(shape) == 3 and shape[1] == 1 for shape in states)
+
+
+def _is_state(uses: Iterable[Observation]) -> bool:
     """The first state of a recurrent operator: directions, rows, hidden units."""
-    return any(use.use is Use.STATE for use in trace.observations.get(at, ()))
+    return any(use.use is Use.STATE for use in uses)
 
 
-def _time_first(value: Value, trace: Trace, at: int) -> bool:
+def _time_first(value: Value, uses: Iterable[Observation]) -> bool:
     """A recurrent operator reads the input as it comes, steps first and rows second, as most frameworks do by default."""
     return any(
         use.use is Use.STEP
         and use.op.operand(0) is value
         and use.op.kind in ("LSTM", "GRU", "RNN")
         and not use.op.attrs.get("layout")
-        for use in trace.observations.get(at, ())
+        for use in uses
     )
 
 
 def bag_offsets(trace: Trace) -> list[int]:
     """The inputs that say where the ids of each row begin, where those of all rows stand along one axis."""
     return [at for at in trace.inputs_of("lengths") if any(use.use is Use.BAG for use in trace.observations.get(at, ()))]
-
-
-def number_of_rows(graph: Graph, trace: Trace, shapes: list[tuple[int, ...]], sizes: Sizes) -> int:
-    """How many rows a batch has: as many as the first input that holds a sequence or images, given every input's shape."""
-    for at, role in enumerate(trace.roles):
-        if role.name in (*PADDED_ROLES, "pixels") and len(shapes[at]) >= 2:
-            axes = meanings(graph, trace, at)
-            if axes == ("frames", "size"):
-                return 1
-            return shapes[at][axes.index("batch") if "batch" in axes else 0]
-    return next((shapes[at][0] for at in bag_offsets(trace) if shapes[at]), sizes.batch)
 
 
 def second_masks(trace: Trace) -> set[int]:
@@ -177,10 +173,25 @@ def second_masks(trace: Trace) -> set[int]:
 
 
 class Shapes:
-    """Resolves declared shapes; a symbol has one size throughout."""
+    """Resolves declared shapes; a symbol has one size throughout.
+
+    Attributes:
+        axes: what each axis of each input stands for.
+    """
 
     def __init__(self, graph: Graph, trace: Trace, sizes: Sizes, symbols: dict[str, int]) -> None:
         self.graph, self.trace, self.sizes, self.symbols = graph, trace, sizes, symbols
+        batch, stream = _declared_batch(graph, trace), _is_stream(graph, trace)
+        self.axes = [
+            _meanings(
+                role.name,
+                value,
+                trace.observations.get(at, ()),
+                batch,
+                stream=stream and role.name in ("features", "other"),
+            )
+            for at, (role, value) in enumerate(zip(trace.roles, graph.inputs, strict=True))
+        ]
         self.has_past = bool(trace.inputs_of("past"))
         self.encoder_only_masks = second_masks(trace)
         self.cached_whole = self._cached_whole()
@@ -197,7 +208,7 @@ class Shapes:
 
     def axis(self, at: int) -> int:
         """The axis of an input that runs over its sequence."""
-        axes = meanings(self.graph, self.trace, at)
+        axes = self.axes[at]
         for name in ("length", "other", "frames", "pixels"):
             if name in axes:
                 return axes.index(name) if name != "pixels" else len(axes) - 1
@@ -205,7 +216,7 @@ class Shapes:
 
     def of(self, at: int) -> tuple[int, ...]:
         value = self.graph.inputs[at]
-        axes = meanings(self.graph, self.trace, at)
+        axes = self.axes[at]
         declared: tuple[Dim, ...] = value.shape if value.shape is not None else (None,) * len(axes)
         shape = []
         for axis, dim in enumerate(declared):
@@ -289,7 +300,14 @@ class Shapes:
     def past(self, resolved: list[tuple[int, ...]]) -> int:
         """Cached positions that stand before the new ones."""
         for at in self.trace.inputs_of("past"):
-            axes = meanings(self.graph, self.trace, at)
+            axes = self.axes[at]
             if at not in self.cached_whole and "past" in axes and axes.index("past") < len(resolved[at]):
                 return resolved[at][axes.index("past")]
         return 0
+
+    def rows(self, resolved: list[tuple[int, ...]]) -> int:
+        """How many rows a batch has: as many as the first input that holds a sequence or images."""
+        for role, axes, shape in zip(self.trace.roles, self.axes, resolved, strict=True):
+            if role.name in (*PADDED_ROLES, "pixels") and len(shape) >= 2:
+                return 1 if axes == ("frames", "size") else shape[axes.index("batch") if "batch" in axes else 0]
+        return next((resolved[at][0] for at in bag_offsets(self.trace) if resolved[at]), self.sizes.batch)
