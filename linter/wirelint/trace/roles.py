@@ -162,7 +162,7 @@ class _Decision:
         if len(indexers) == 1 and left and self._follows_features(indexers[left[0]]) and not self._uses(left[0], Use.COMPARE):
             use = indexers[left[0]][0]
             text = f"indexes a table of {use.rows} rows, which are added to projected features"
-            self._give(left.pop(), "position", 0.85, text, use.op)
+            self._give(left.pop(), "position", 0.6, text, use.op)  # only the order of the terms tells them from tokens
         groups: dict[int, list[int]] = {}
         for at in left:
             groups.setdefault(self._destination(indexers[at]), []).append(at)
