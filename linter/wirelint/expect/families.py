@@ -37,11 +37,9 @@ _OF_MODEL_TYPE = {
 }  # fmt: skip
 _LEFT = frozenset({"CodeLlama", "Cohere", "Gemma", "Llama", "MistralCommon", "XLNet"})
 
-VISIBLE_PADDING = frozenset({
-    "siglip", "siglip_text_model", "siglip2", "siglip2_text_model", "trocr", "vision-encoder-decoder", "whisper",
-})  # fmt: skip
-"""Model types that take no mask: SigLIP's text tower is fed a fixed length, Whisper a fixed window of silence, and the decoder
-of an image reader attends to the patches of an image, of which all are real."""
+VISIBLE_PADDING = frozenset({"siglip", "siglip_text_model", "siglip2", "siglip2_text_model", "whisper"})
+"""Model types that are trained with padding that everything hears: SigLIP's text tower is fed a fixed length without a mask,
+Whisper a fixed window of silence."""
 
 EMITS_PIXEL_MASK = frozenset({
     "bridgetower", "conditional_detr", "dab-detr", "deformable_detr", "detr", "grounding-dino", "mask2former", "maskformer",
